@@ -32,8 +32,9 @@ from services.core.model import (
     Target,
 )
 from services.engine.outcome import Failed
-from services.packages.installed import InstalledPackage
+from services.packages.installed import InstalledPackage, PackageMove, revisions_with
 from services.packages.package_text import NOTHING_KEPT, Declaration, KeptPackage
+from services.packages.versions import Version
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.manifests import package_reference_from_pb
 from services.rpc.convert.objects import (
@@ -46,6 +47,7 @@ from services.rpc.convert.objects import (
     violation_to_pb,
 )
 from services.rpc.convert.packages import declarations_from_pb, installed_from_pb
+from services.rpc.paging import pages
 from services.rpc.parsed_package import ParsedPackage, parse_package
 from services.rpc.resources import (
     list_orgs,
@@ -57,6 +59,9 @@ from services.rpc.resources import (
     read_resources,
 )
 from services.rpc.stack_records import find_holders, find_owners, read_header, read_packages, read_record, read_stack
+
+REVISIONS_AT_ONCE = 500
+"""Revisions per page: the maximum (stack.proto)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +198,33 @@ class PlanInputs:
             return NOTHING_KEPT
         ref = object_pb2.StackRef(id=stack.id)
         return (await self._revision(ref, stack.revision)).kept()
+
+    async def packages_before(self, stack: StackRecord, versions: Mapping[str, Version]) -> dict[str, InstalledPackage]:
+        """
+        What a stack had under *versions*, as far as its retained revisions say; by package.
+
+        Args:
+            stack: The stack.
+            versions: A version of each of some packages.
+        """
+        if not stack.revision or not versions:
+            return {}
+        ref = object_pb2.StackRef(id=stack.id)
+        request = stack_pb2.ListRevisionsRequest(stack=ref, page_size=REVISIONS_AT_ONCE)
+        listed = pages(self._stack, StackServiceStub(self._stack.channel).ListRevisions, request)
+        history = [
+            (
+                revision.number,
+                tuple(PackageMove(each.name, each.old_version, each.new_version) for each in revision.packages),
+            )
+            async for page in listed
+            for revision in page.revisions
+        ]
+        numbers = revisions_with(versions, history)
+        revisions = {number: await self._revision(ref, number) for number in sorted(set(numbers.values()))}
+        return {
+            name: each for name, number in numbers.items() for each in revisions[number].packages if each.name == name
+        }
 
     async def _revision(self, stack: object_pb2.StackRef, number: int) -> StoredRevision:
         request = stack_pb2.GetRevisionRequest(stack=stack, number=number, unmasked=True)

@@ -5,8 +5,14 @@ from pkger.planner.v1.package_pb2_grpc import PackageServiceServicer
 
 from planner_svc.packages.inputs import PackageInputs
 from planner_svc.packages.listings import matching, row_key
-from planner_svc.packages.messages import answer_to_pb, listed_to_pb, unread_to_pb, version_to_pb
-from planner_svc.packages.requests import changes_request, check_page_token, checked_name, requested_versions
+from planner_svc.packages.messages import answer_to_pb, explanation_to_pb, listed_to_pb, unread_to_pb, version_to_pb
+from planner_svc.packages.requests import (
+    changes_request,
+    check_page_token,
+    checked_name,
+    named_packages,
+    requested_versions,
+)
 from planner_svc.packages.resolving import PackageResolver
 from planner_svc.packages.shown_versions import shown_version, versions_below
 from services.core.model import Location
@@ -16,7 +22,7 @@ from services.rpc.convert.manifests import manifest_to_pb
 
 
 class PackageServicer(PackageServiceServicer):
-    """Lists, shows and resolves what repositories publish."""
+    """Lists, shows and resolves what repositories publish, and explains what is installed."""
 
     def __init__(self, inputs: PackageInputs, resolver: PackageResolver) -> None:
         self._inputs = inputs
@@ -85,6 +91,25 @@ class PackageServicer(PackageServiceServicer):
         changes = changes_request(request.changes, self._inputs.bounds)
         installed = await self._inputs.installed(request.stack) if request.HasField("stack") else ()
         return answer_to_pb(await self._resolver.resolved(changes, installed))
+
+    async def ExplainPackages(
+        self, request: package_pb2.ExplainPackagesRequest, context: object
+    ) -> package_pb2.ExplainPackagesResponse:
+        """Say of installed packages why they are there, and what holds them back."""
+        of, after = page_tokens.place_of(request.page_token, ("", ""))
+        stack = request.stack.name or request.stack.id
+        check_page_token(request.page_token, of == stack, f"packages of another stack than {stack}")
+        size = page_tokens.size_of(request.page_size, 100, 1000)
+        installed = {each.name: each for each in await self._inputs.installed(request.stack)}
+        names = [name for name in named_packages(request.names, installed, stack) if name > after]
+        explained, repositories = await self._resolver.explained(names[:size], installed.values(), request.refresh)
+        explanations = {each.installed.name: each for each in explained}
+        packages, token = page_tokens.page_of(
+            names, size, lambda name: explanation_to_pb(explanations[name]), lambda name: (stack, name)
+        )
+        return package_pb2.ExplainPackagesResponse(
+            packages=packages, unread=unread_to_pb(repositories), next_page_token=token
+        )
 
 
 def _checked(request: package_pb2.ListVersionsRequest | package_pb2.GetPackageRequest) -> tuple[str, str]:

@@ -24,6 +24,7 @@ from planner_svc.package_stack.records import (
     edited_packages,
     installed_after,
     planned_packages,
+    recorded_digest,
 )
 from planner_svc.package_stack.refusals import refuse_other_stacks
 from planner_svc.packages.inputs import PackageInputs
@@ -110,7 +111,7 @@ class PackageStackInputs:
         if isinstance(answer, Conflict):
             return answer
         resolution, kept_for_data = answer
-        files = await self._files(resolution, changes, by_name)
+        files = await self._files(resolution, changes, stack, by_name)
         parsed = await self._parsed(files)
         violations = [violation for each in parsed.values() for violation in each.violations]
         if violations:
@@ -158,13 +159,19 @@ class PackageStackInputs:
             keep |= with_data
 
     async def _files(
-        self, resolution: Resolution, changes: ChangesRequest, installed: Mapping[str, InstalledPackage]
+        self,
+        resolution: Resolution,
+        changes: ChangesRequest,
+        stack: StackRecord,
+        installed: Mapping[str, InstalledPackage],
     ) -> dict[str, VersionFiles]:
         """
         The files of each package that is installed or moves, or comes from a folder, by name.
 
         Raises:
             SourceTooLarge: They are larger than those of one package may be, or there are too many.
+            RepositoryInvalid: A file breaks a rule, or a version is not what the stack had under it.
+            RepositoryUnavailable: A repository does not answer.
         """
         count = len({each.name for each in resolution.changes if each.new is not None} | changes.folders.keys())
         if count > MOST_PACKAGES:
@@ -172,11 +179,14 @@ class PackageStackInputs:
         requested = {each.name: each.repository for each in changes.request.installs if each.repository}
         moved = [each for each in resolution.changes if each.new is not None and each.name not in changes.folders]
         listings = {each.name: each for each in await self._packages.configured()} if moved else {}
+        versions = {each.name: each.new for each in moved if each.new}
+        before = await self._reader.packages_before(stack, versions)
         files = {name: each.files for name, each in changes.folders.items()}
 
         async def fetch(name: str, version: Version, new_repository: str | None) -> None:
             repository = new_repository or requested.get(name) or installed[name].repository
-            files[name] = await self._packages.files(listings[repository or ""], name, version)
+            digest = recorded_digest(before.get(name), requested.get(name))
+            files[name] = await self._packages.files(listings[repository or ""], name, version, digest)
 
         await asyncio.gather(*(fetch(each.name, each.new, each.repository) for each in moved if each.new))
         limit = self._packages.bounds.bytes

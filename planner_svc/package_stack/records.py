@@ -43,6 +43,20 @@ def content_of(files: VersionFiles) -> PackageContent:
     return PackageContent(files, orjson.dumps(texts, option=orjson.OPT_SORT_KEYS).decode())
 
 
+def recorded_digest(before: InstalledPackage | None, repository: str | None) -> str:
+    """
+    The digest that a version has to have because a stack had it before; empty: any.
+
+    Args:
+        before: What the stack had under that version.
+        repository: The repository that the request names; None: none. If it names another one than before, the client
+            wants what that one has.
+    """
+    if before is None or before.repository is None or repository not in (None, before.repository):
+        return ""
+    return before.digest
+
+
 def planned_packages(
     installed: Mapping[str, InstalledPackage],
     edited: Mapping[str, InstalledPackage],

@@ -120,11 +120,17 @@ class PackageInputs:
         """
         return await self._reader(listing).listed_versions(package, refresh)
 
-    async def files(self, listing: Listing, package: str, version: Version) -> VersionFiles:
+    async def files(self, listing: Listing, package: str, version: Version, recorded_digest: str = "") -> VersionFiles:
         """
         The files of a version that *listing* lists, checked.
 
         If the repository was just published anew, its index files are read once more.
+
+        Args:
+            listing: The repository.
+            package: Name of the package.
+            version: The version.
+            recorded_digest: The digest that the version has to have; empty: any.
 
         Raises:
             RepositoryInvalid: Anything breaks a rule.
@@ -132,11 +138,11 @@ class PackageInputs:
         """
         reader = self._reader(listing)
         try:
-            return await reader.version(package, version)
+            return await reader.version(package, version, recorded_digest)
         except RepositoryInvalid as invalid:
             if invalid.metadata["fault"] not in _FAULTS_OF_CHANGES:
                 raise
-        return await reader.version(package, version, refresh=True)
+        return await reader.version(package, version, recorded_digest, refresh=True)
 
     async def parsed(self, package: str, files: VersionFiles) -> ParsedPackage:
         """
@@ -173,6 +179,7 @@ _FAULTS_OF_CHANGES = (
     RepositoryFault.DIGEST_MISMATCH,
     RepositoryFault.FILE_MISSING,
     RepositoryFault.MANIFEST_MISMATCH,
+    RepositoryFault.VERSION_CHANGED,
     RepositoryFault.VERSION_MISSING,
 )
 """What a reader may meet whose list of versions is older than the files."""

@@ -7,6 +7,7 @@ from pkger.model.v1 import package_change_pb2
 from pkger.planner.v1 import package_pb2
 
 from planner_svc.packages.listings import Listing
+from planner_svc.resolution.explanations import DependencyPath, Explanation
 from planner_svc.resolution.model import (
     Change,
     ChangeAction,
@@ -15,6 +16,7 @@ from planner_svc.resolution.model import (
     Fact,
     FactKind,
     HeldBack,
+    Repository,
     Resolution,
     ResolutionWarning,
     Suggestion,
@@ -25,6 +27,7 @@ from services.packages.index_files import ListedPackage, PublishedVersion
 from services.packages.installed import PackageOrigin
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.manifests import requirement_to_pb
+from services.rpc.convert.packages import installed_to_pb
 
 _ACTION = Numbers(ChangeAction, package_change_pb2.PackageAction, "PACKAGE_ACTION")
 _ORIGIN = Numbers(PackageOrigin, package_change_pb2.PackageOrigin, "PACKAGE_ORIGIN")
@@ -62,13 +65,30 @@ def listed_to_pb(listing: Listing, package: ListedPackage) -> package_pb2.Listed
     )
 
 
-def unread_to_pb(listings: Iterable[Listing]) -> list[package_pb2.UnreadRepository]:
+def unread_to_pb(listings: Iterable[Listing | Repository]) -> list[package_pb2.UnreadRepository]:
     """The repositories that cannot be read."""
     return [
         package_pb2.UnreadRepository(name=each.name, problem=each.problem)
         for each in listings
         if each.problem is not None
     ]
+
+
+def explanation_to_pb(explanation: Explanation) -> package_pb2.ExplainedPackage:
+    """Translate what an installed package is there for, and what it can become."""
+    return package_pb2.ExplainedPackage(
+        installed=installed_to_pb(explanation.installed),
+        paths=map(_path_to_pb, explanation.paths),
+        further_paths=explanation.further_paths,
+        allowed_ranges=map(str, explanation.ranges),
+        reachable_version=str(explanation.reachable or ""),
+        latest=str(explanation.latest or ""),
+        held_back_by=map(_fact_to_pb, explanation.held_back_by),
+    )
+
+
+def _path_to_pb(path: DependencyPath) -> package_pb2.DependencyPath:
+    return package_pb2.DependencyPath(start=path.start, requirements=map(requirement_to_pb, path.requirements))
 
 
 def version_to_pb(version: PublishedVersion) -> package_pb2.PublishedVersion:
@@ -152,6 +172,6 @@ def warning_text(warning: ResolutionWarning) -> str:
         case WarningCode.REPOSITORY_UNAVAILABLE:
             return f"repository {warning.repository} does not answer; `pkger packages search` prints why"
         case WarningCode.VERSION_CHANGED:
-            return f"the installed version of {warning.package} was published anew with other content, and stays"
+            return f"the installed version of {warning.package} is published with other content than it had, and stays"
         case WarningCode.YANKED:
             return f"the installed version of {warning.package} is yanked; `pkger packages versions` prints why"

@@ -1,13 +1,13 @@
 """The names, ranges and changes of requests about packages."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pkger.planner.v1 import package_pb2
 
 from planner_svc.packages.folder_packages import FolderPackage, folder_package
 from planner_svc.resolution.model import Options, PackageRequest, Request
-from services.core.errors import RangeInvalid, RequestInvalid
+from services.core.errors import PackageNotFound, RangeInvalid, RequestInvalid
 from services.core.limits import MOST_PACKAGES
 from services.kinds.format.package_names import is_package_name
 from services.packages.installed import InstalledPackage, versions_in
@@ -148,6 +148,28 @@ def changes_request(changes: package_pb2.PackageChanges, bounds: Bounds, field: 
     if both := sorted(moved & edits.keys()):
         raise RequestInvalid(f"{field}.changes", f"package {both[0]} is named more than once; name it once")
     return ChangesRequest(request, options, folders, changes.refresh, edits)
+
+
+def named_packages(names: Collection[str], installed: Collection[str], stack: str) -> list[str]:
+    """
+    The installed packages that a request names, sorted; all of them, if it names none.
+
+    Args:
+        names: The names of the request.
+        installed: The names of the installed packages.
+        stack: Name of the stack, for errors.
+
+    Raises:
+        RequestInvalid: There are too many, or one has not the form of a name.
+        PackageNotFound: One is not installed.
+    """
+    if len(names) > MOST_PACKAGES:
+        raise RequestInvalid("names", f"there are {len(names):,}; at most {MOST_PACKAGES} are accepted")
+    checked = {checked_name(name, f"names[{number}]") for number, name in enumerate(names)}
+    if missing := min(checked.difference(installed), default=None):
+        problem = f"package {missing} is not installed in stack {stack!r}; ListPackages lists what is"
+        raise PackageNotFound(missing, problem, stack)
+    return sorted(checked or installed)
 
 
 _EDITS: Mapping[str, RecordEdit] = {

@@ -2,18 +2,23 @@
 
 import asyncio
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Event
+from typing import TypeVar
 
 from planner_svc.packages.inputs import PackageInputs
 from planner_svc.packages.reachable import TooManyVersions, reachable
 from planner_svc.packages.requests import ChangesRequest
 from planner_svc.resolution.bounds import Bounds
+from planner_svc.resolution.explanations import Explanation, explain_packages
 from planner_svc.resolution.model import Conflict, ConflictCode, Options, Repository, Request, Resolution
 from planner_svc.resolution.resolve import resolve
+from services.core.errors import RequestInvalid, ServiceUnavailable
 from services.packages.installed import InstalledPackage
 from services.packages.versions import Version
+
+Answer = TypeVar("Answer")
 
 AT_ONCE = 4
 """How many resolutions run at the same time, as each may take 150 MiB of memory; others wait."""
@@ -97,20 +102,51 @@ class PackageResolver:
             return _TOO_MANY
         except TimeoutError:
             return _TOO_SLOW
-        return await self._solved(repositories, [*installed.values()], changes.request, options)
+        return await self._bounded(
+            lambda bounds: resolve(repositories, installed.values(), changes.request, options, bounds)
+        )
 
-    async def _solved(
-        self,
-        repositories: Sequence[Repository],
-        installed: Sequence[InstalledPackage],
-        request: Request,
-        options: Options,
-    ) -> Resolution | Conflict:
+    async def explained(
+        self, names: Collection[str], installed: Iterable[InstalledPackage], refresh: bool
+    ) -> tuple[tuple[Explanation, ...], list[Repository]]:
+        """
+        Explain installed packages.
+
+        Args:
+            names: Their names.
+            installed: The packages of the stack.
+            refresh: Whether to ask the repositories, however fresh their index files are.
+
+        Returns:
+            The explanations, by name; and all configured repositories.
+
+        Raises:
+            RequestInvalid: The packages lead to more versions than one call reads.
+            ServiceUnavailable: The repositories are too slow.
+        """
+        by_name = {each.name: each for each in installed}
+        options, others = Options(platform=self.platform), by_name.keys() - set(names)
+        async with self._at_once:
+            try:
+                async with asyncio.timeout(READ_SECONDS):
+                    repositories = await reachable(self.inputs, Request(), by_name, refresh, staying=others)
+            except TooManyVersions:
+                problem = "the packages of this page lead to more versions than one call reads; ask for fewer"
+                raise RequestInvalid("page_size", problem) from None
+            except TimeoutError:
+                raise ServiceUnavailable("planner", "", _TOO_SLOW.text, answered=True) from None
+            explanations = await self._bounded(
+                lambda bounds: explain_packages(repositories, by_name.values(), names, options, bounds)
+            )
+        return explanations, repositories
+
+    async def _bounded(self, solve: Callable[[Bounds], Answer]) -> Answer:
+        """Run *solve* in a thread."""
         # A call that is cancelled leaves its thread, which ends when it looks at the clock next.
         is_over, now = Event(), asyncio.get_running_loop().time
         bounds = Bounds(seconds=self.seconds, clock=lambda: math.inf if is_over.is_set() else now())
         try:
-            return await asyncio.to_thread(resolve, repositories, installed, request, options, bounds)
+            return await asyncio.to_thread(solve, bounds)
         finally:
             is_over.set()
 

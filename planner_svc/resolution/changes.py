@@ -88,9 +88,9 @@ def _unwelcome(world: World, installed: InstalledPackage, solution: Assignment) 
     edition = world.choice(installed.name).edition(solution[installed.name])
     platform = world.situation.options.platform
     source = world.situation.sources.of(installed.name)
-    is_own = isinstance(source, Source) and source.repository == installed.repository
-    published = source.package.versions.get(installed.version) if isinstance(source, Source) and is_own else None
-    if published and installed.digest not in ("", published.digest):
+    published = source.package.versions.get(installed.version) if isinstance(source, Source) else None
+    # Nobody published what came from a folder.
+    if published and installed.repository is not None and installed.digest not in ("", published.digest):
         yield ResolutionWarning(WarningCode.VERSION_CHANGED, installed.name)
     if edition.yanked is not None:
         yield ResolutionWarning(WarningCode.YANKED, installed.name)

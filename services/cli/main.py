@@ -62,6 +62,8 @@ repo.repo.add_command(repo_index.index)
 
 for command in (
     installed_packages.list_packages,
+    installed_packages.print_tree,
+    installed_packages.explain_package,
     installed_packages.pin,
     installed_packages.unpin,
     installed_packages.mark,

@@ -929,14 +929,21 @@ class RepositoryUnavailable(PkgerError):
 
 
 class PackageNotFound(PkgerError):
-    """No repository has the package, or no version of it will do; *problem* says which of them."""
+    """
+    No repository has the package, or no version of it will do, or *stack* does not have it; *problem* says which of
+    them.
+    """
 
     reason = Reason.PACKAGE_NOT_FOUND
     code = "NOT_FOUND"
     cli_hint = "`pkger packages search`"
 
-    def __init__(self, package: str, problem: str) -> None:
-        super().__init__(problem, package=package, problem=problem)
+    def __init__(self, package: str, problem: str, stack: str = "") -> None:
+        super().__init__(problem, package=package, problem=problem, **({"stack": stack} if stack else {}))
+
+    def _distinguish(self) -> None:
+        if self.metadata.get("stack"):
+            self.cli_hint = "`pkger packages list`"
 
 
 class PackageStack(PkgerError):

@@ -1,6 +1,6 @@
 """The packages that are installed in a stack."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -70,6 +70,29 @@ def moves_between(before: Iterable[InstalledPackage], after: Iterable[InstalledP
         for name in sorted(old.keys() | new.keys())
         if old.get(name) != new.get(name)
     )
+
+
+def revisions_with(
+    versions: Mapping[str, Version], history: Sequence[tuple[int, Collection[PackageMove]]]
+) -> dict[str, int]:
+    """
+    The newest revision of a stack that has each of *versions*, by package; without those that none has.
+
+    Args:
+        versions: A version of each of some packages.
+        history: The numbers of the revisions, newest first, each with the packages in which it differs from the one
+            before.
+    """
+    numbers: dict[str, int] = {}
+    before = [number for number, _ in history[1:]]
+    for (number, moves), earlier in zip(history, [*before, None], strict=True):
+        for move in moves:
+            version = versions[move.name].text if move.name in versions else None
+            if version == move.new:
+                numbers.setdefault(move.name, number)
+            elif version == move.old and earlier is not None:
+                numbers.setdefault(move.name, earlier)
+    return numbers
 
 
 def versions_in(text: str) -> Range | Version | None:

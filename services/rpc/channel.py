@@ -25,7 +25,13 @@ SAFE_METHODS = {
         "ListPlatforms",
         "CheckPlatform",
     ),
-    "pkger.planner.v1.PackageService": ("SearchPackages", "ListVersions", "GetPackage", "ResolvePackages"),
+    "pkger.planner.v1.PackageService": (
+        "SearchPackages",
+        "ListVersions",
+        "GetPackage",
+        "ResolvePackages",
+        "ExplainPackages",
+    ),
     "pkger.applier.v1.ApplierService": ("WatchOperation", "GetOperation", "ListOperations"),
     "pkger.stack.v1.StackService": (
         "GetStack",

@@ -66,6 +66,7 @@ CASES: dict[str, list[str]] = {
     "apply-on-packages": ["apply", "-f", "EXAMPLE", "--stack", "packages"],
     "uninstall-all": ["uninstall", "web-buckets", "base-labels", "team", "--yes"],
     "list-empty": ["packages", "list"],
+    "repository-unused": ["repo", "remove", "main"],
 }
 """Commands in the order in which they run, on one store; words in capitals stand for paths."""
 

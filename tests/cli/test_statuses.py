@@ -39,6 +39,7 @@ SERVICES = {
     "pkger.applier.v1.ApplierService": "applier",
     "pkger.stack.v1.StackService": "stack",
     "pkger.stack.v1.RepositoryService": "stack",
+    "pkger.stack.v1.DefinitionService": "stack",
     "pkger.journal.v1.JournalService": "stack",
 }
 
@@ -58,6 +59,12 @@ COMMANDS = (
     "packages resolve team-dashboards",
     "install web-buckets --yes",
     "packages list",
+    "packages list --outdated",
+    "packages why web-buckets",
+    "blueprints apply -f BLUEPRINT",
+    "blueprints list",
+    "blueprints show stack-backup",
+    "blueprints delete stack-backup",
     "stacks init s",
     "stacks update s --description new",
     "stacks policy s --set protect=true",
@@ -126,6 +133,7 @@ class Commands:
         self._words = {
             "FILE": str(folder / "one.json"),
             "OTHER": str(folder / "two.json"),
+            "BLUEPRINT": str(ROOT / "examples" / "backup.yml"),
             "PLAN": str(folder / "plan"),
             "REPOSITORY": (ROOT / "examples" / "repository").as_uri(),
         }

@@ -186,9 +186,11 @@ async def test_the_commands_about_packages_of_repositories_install_one(home: Hom
     ]
     assert conflict["conflict"]["code"]
 
-    *events, installed = await answers(installs, home)
+    *events, installed, explained = await answers(installs, home)
     assert events[-1]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
     assert [each["name"] for each in installed["packages"]] == ["base-labels", "web-buckets"]
+    reachable = {each["installed"]["name"]: each["reachable_version"] for each in explained["packages"]}
+    assert reachable == {each["name"]: each["version"] for each in installed["packages"]}
 
 
 async def test_the_violations_of_a_package_have_locations(home: Home) -> None:

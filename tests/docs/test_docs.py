@@ -288,10 +288,11 @@ async def test_the_page_on_dependencies_shows_a_manifest_and_a_repository(servic
 async def test_the_page_on_installing_shows_what_the_commands_print(services: Cluster, tmp_path: Path) -> None:
     page, env = ROOT / "docs" / "installing.md", environment(tmp_path, services.addresses)
     shown = [await run(f"cd {tmp_path}\n{block}", env) for block in blocks(page, "sh")]
-    _, installed, conflict, updated, pinned, removed, back, folder = shown
-    plan, reasons, packages, edit = blocks(page, "text")
+    _, installed, explained, conflict, updated, pinned, removed, back, folder = shown
+    plan, explanations, reasons, packages, edit = blocks(page, "text")
     assert installed.startswith(plan)
     assert "Done: 2 created, 1 label(s) attached." in installed
+    assert explained == explanations
     assert conflict == reasons
     assert "^ base-labels 1.2.0 -> 1.3.0" in updated
     assert updated.endswith("Plan: nothing to do.\n")

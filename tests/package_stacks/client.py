@@ -119,6 +119,16 @@ class Client:
             await peer.call(RepositoryServiceStub(peer.channel).CreateRepository, request)
             self._repositories.add(repository)
 
+    async def remove_repository(self, name: str) -> None:
+        """
+        Take a repository off the list.
+
+        Raises:
+            RepositoryInUse: Packages are installed from it.
+        """
+        peer, request = self.services.peers["stack"], repository_pb2.DeleteRepositoryRequest(name=name)
+        await peer.call(RepositoryServiceStub(peer.channel).DeleteRepository, request)
+
     async def plan(self, *changes: str | package_pb2.PackageChange, store: bool = True, **options: Any) -> Shown:
         """
         The plan of changes, each a message, or words as those of ``rows``.

@@ -65,13 +65,16 @@ async def test_an_installed_package_stays_where_it_comes_from(client: Client) ->
     await client.publish("p 1.0.0", repository="other", priority=-1)
     await client.change("install p")
     before = await client.state()
-    for repository in ("gone", "other"):
+    other_content = "the installed version of p is published with other content than it had, and stays"
+    for repository, warnings in (("gone", []), ("other", [other_content])):
         plan = await client.plan(f"install {repository}/p")
         assert plan.no_change
-        assert plan.warnings == [
-            f"package p stays as it was installed from repository main; uninstall it first to have it from {repository}"
-        ]
+        remedy = f"uninstall it first to have it from {repository}"
+        assert plan.warnings == [*warnings, f"package p stays as it was installed from repository main; {remedy}"]
     assert await client.state() == before
+    await client.change("uninstall p")
+    await client.change("install other/p")
+    assert (await client.installed())[0].repository == "other"
 
 
 async def test_a_package_of_a_removed_repository_is_held_back(client: Client) -> None:

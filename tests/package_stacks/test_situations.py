@@ -6,10 +6,18 @@ from typing import Any
 
 import pytest
 from pkger.model.v1 import object_pb2, plan_pb2
+from pkger.planner.v1 import package_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from services.core.errors import PackageStack, StackMoved, StackNotFound
+from services.core.errors import (
+    PackageStack,
+    RepositoryInUse,
+    RepositoryInvalid,
+    RepositoryNotFound,
+    StackMoved,
+    StackNotFound,
+)
 from services.core.model import Undo
 from tests.applier.drifting import drift
 from tests.applier.faulty import ItemFault
@@ -18,7 +26,7 @@ from tests.applier.test_policies import set_policy
 from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, end
 from tests.apply.packages import an_endpoint, an_object, text
 from tests.drivers.client import create, delete, update
-from tests.package_stacks.client import Client, a_label, change_words, spec_of, step_words
+from tests.package_stacks.client import Client, a_label, change_words, folder, spec_of, step_words
 
 
 def a_bucket(name: str, display_name: str = "", labels: Sequence[str] = (), **spec: Any) -> dict[str, Any]:
@@ -85,19 +93,136 @@ async def test_what_an_undo_gave_up_is_deleted_with_the_next_change_of_any_packa
     await check_history(faulty.case)
 
 
+async def test_a_repository_of_installed_packages_is_not_removed(client: Client) -> None:
+    """Row R05b."""
+    await client.publish("p 1.0.0 [d]", "d 1.0.0")
+    await client.publish("q 1.0.0", repository="spare")
+    await client.change("install p")
+    before = await client.state()
+    with pytest.raises(RepositoryInUse) as raised:
+        await client.remove_repository("main")
+    assert (raised.value.code, str(raised.value.reason)) == ("FAILED_PRECONDITION", "REPOSITORY_IN_USE")
+    assert raised.value.metadata == {"repository": "main", "packages": "d of packages; p of packages"}
+    await client.remove_repository("spare")
+    assert await client.state() == before
+    await client.change("uninstall p")
+    await client.remove_repository("main")
+    with pytest.raises(RepositoryNotFound):
+        await client.remove_repository("main")
+
+
+CHANGED = "the installed version of d is published with other content than it had, and stays"
+ANEW = {"d": [a_label("other")]}
+"""The content under which versions of D are published again."""
+
+
 async def test_content_that_was_published_anew_is_not_installed(client: Client) -> None:
-    """Row R06b: what is installed stays."""
-    await client.publish("d 1.0.0", "p 1.0.0 [d ^1]", "q 1.0.0")
-    await client.change("install d")
-    before = await client.installed()
-    objects = {"d": [a_label("other")]}
-    await client.publish("d 1.0.0", "p 1.0.0 [d ^1]", "q 1.0.0", objects=objects)
+    """Row R06b: what is installed stays, whatever a plan does to it that reads what is published of it."""
+    packages = ("d 1.0.0", "p 1.0.0 [d ^1]", "q 1.0.0 [d]")
+    await client.publish(*packages)
+    await client.change("install d q")
+    [before] = [each for each in await client.installed() if each.name == "d"]
+    await client.publish(*packages, objects=ANEW)
+    for words in ("install d", "install d@^1", "update d", "update d@1.0.0", "update-all", "install q", "update q"):
+        plan = await client.plan(words)
+        assert (plan.steps, plan.warnings) == ([], [CHANGED])
     plan = await client.change("install p")
-    assert change_words(plan.header.packages) == "+p 1.0.0"
-    assert [each for each in await client.installed() if each.name == "d"] == before
+    assert (change_words(plan.header.packages), plan.warnings) == ("+p 1.0.0", [CHANGED])
+    assert [each for each in await client.installed() if each.name == "d"] == [before]
     assert "Label:d.d" in await client.ids()
-    plan = await client.change("install d")
-    assert plan.no_change
+    assert (await client.change("install d")).no_change
+
+
+async def test_resources_of_a_version_that_was_published_anew_are_restored_as_they_were(client: Client) -> None:
+    """Also after a suspension, whose end applies the package again."""
+    await client.publish("d 1.0.0")
+    await client.change("install d")
+    await client.publish("d 1.0.0", objects=ANEW)
+    d = package_pb2.PinnedPackage(name="d")
+    await client.change(package_pb2.PackageChange(suspend=d))
+    await client.change(package_pb2.PackageChange(resume=d))
+    [live] = (await client.look()).resources
+    await client.services.mutate(delete("Label", live.id))
+    assert step_words(await client.change("install d")) == ["create Label d.d"]
+    await check_history(client.case)
+
+
+async def test_a_version_is_another_one_in_another_repository_only_if_that_is_named(client: Client) -> None:
+    await client.publish("d 1.0.0")
+    await client.change("install d")
+    await client.publish("d 1.0.0", objects=ANEW, repository="spare", priority=1)
+    plan = await client.plan("install spare/d")
+    assert (plan.steps, plan.warnings[0]) == ([], CHANGED)
+    await client.change("uninstall d")
+    with pytest.raises(RepositoryInvalid, match="repository 'spare': "):
+        await client.plan("install d")
+    await client.change("install spare/d")
+    assert [*await client.ids()] == ["Label:d.other"]
+
+
+async def install_and_leave(client: Client, words: str) -> None:
+    """Install D 1.0.0, leave it by *words*, and publish it anew."""
+    await client.publish("d 1.0.0", "p 1.0.0 [d ~1.0]")
+    await client.change("install d")
+    await client.publish("d 1.0.0 | 2.0.0", "p 1.0.0 [d ~1.0]")
+    await client.change(words)
+    await client.publish("d 1.0.0 | 2.0.0", "p 1.0.0 [d ~1.0]", objects=ANEW)
+
+
+@pytest.mark.parametrize(
+    ("leave", "words"),
+    [
+        ("uninstall d", "install d@1.0.0"),
+        ("uninstall d", "install d@^1"),
+        ("uninstall d", "install p"),
+        ("update d", "install d@1.0.0"),
+        ("update d", "install p"),
+    ],
+)
+async def test_a_version_that_the_stack_had_is_refused_with_other_content(
+    client: Client, leave: str, words: str
+) -> None:
+    """Row R06b: it would be installed anew."""
+    await install_and_leave(client, leave)
+    before = await client.state()
+    with pytest.raises(
+        RepositoryInvalid, match=r"1\.0\.0 is published with the digest .*, and had .* before"
+    ) as raised:
+        await client.plan(words, allow_downgrade=True)
+    faulty = ("main", "d/versions.yaml", "VERSION_CHANGED")
+    assert tuple(raised.value.metadata[key] for key in ("repository", "file", "fault")) == faulty
+    assert await client.state() == before
+    # The publisher restores it.
+    await client.publish("d 1.0.0 | 2.0.0", "p 1.0.0 [d ~1.0]")
+    await client.change(words, allow_downgrade=True)
+    assert (await client.versions())["d"] == "1.0.0"
+
+
+async def test_a_version_that_the_stack_had_with_other_content_is_chosen_by_no_name(client: Client) -> None:
+    """Another version, another stack, and a folder under the same version are not refused."""
+    await install_and_leave(client, "uninstall d")
+    await client.change("install d")
+    assert await client.versions() == {"d": "2.0.0"}
+    await client.change("uninstall d")
+    await client.change(folder("d 1.0.0", a_label("own")))
+    await client.change("uninstall d")
+    await Client(client.services, client.root, stack="other").change("install d@1.0.0")
+
+
+async def test_a_version_of_a_folder_is_not_one_that_was_published(client: Client) -> None:
+    await client.change(folder("d 1.0.0", a_label("own")))
+    await client.change("uninstall d")
+    await client.publish("d 1.0.0")
+    await client.change("install d")
+    assert [*await client.ids()] == ["Label:d.d"]
+
+
+async def test_a_version_that_no_retained_revision_has_is_new(client: Client) -> None:
+    await install_and_leave(client, "uninstall d")
+    await set_policy(client.case, history=1)
+    await client.change(folder("own 1.0.0", a_label("own")))
+    await client.change("install d@1.0.0")
+    assert "Label:d.other" in await client.ids()
 
 
 async def test_a_package_that_fails_takes_all_others_with_it(faulty: Client) -> None:

@@ -57,6 +57,14 @@ def held_back(size: int) -> Case:
     return case([*published, *rest, "d 1.0.0 | 2.0.0"], [*installed, *rest, "d 1.0.0 auto"], "update-all")
 
 
+def updatable_chain(size: int) -> Case:
+    """Each installed package requires the next one; all could move up a little, and further only together."""
+    published = [f"c{at} 1.0.0 [c{at + 1} ^1] | 1.5.0 [c{at + 1} ^1] | 2.0.0 [c{at + 1} ^2]" for at in range(size)]
+    installed = [f"c{at} 1.0.0 [c{at + 1} ^1]" for at in range(size)]
+    last = f"c{size}"
+    return case([*published, f"{last} 1.0.0 | 1.5.0 | 2.0.0"], [*installed, f"{last} 1.0.0 auto"], f"update {last}")
+
+
 def choices_of_moves(size: int) -> Case:
     """One of three installed packages has to move, many times over."""
     published = [f"p 1.0.0 [{', '.join(f'q{at}' for at in range(size))}]"]

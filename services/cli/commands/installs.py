@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from services.cli import options
-from services.cli.commands.published_packages import install_of, package_words
+from services.cli.commands.published_packages import install_of, package_words, refresh_option
 from services.cli.common import common
 from services.cli.options import F, common_options
 
@@ -26,7 +26,7 @@ _consent = (
     click.option("--update-dependencies", is_flag=True, help="Let installed packages that are not named move up."),
     click.option("--allow-downgrade", is_flag=True, help="Let packages move down."),
     click.option("--pre", "prereleases", multiple=True, metavar="NAME", help="Prereleases of package NAME count."),
-    click.option("--refresh", is_flag=True, help="Ask the repositories, however fresh what was read of them is."),
+    refresh_option,
 )
 _running = (
     stack_option,

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 @click.group()
 def packages() -> None:
-    """Search, show and resolve packages of repositories; list and pin installed ones."""
+    """Search, show and resolve packages of repositories; list, explain and pin installed ones."""
 
 
-_refresh_option = click.option(
+refresh_option = click.option(
     "--refresh", is_flag=True, help="Ask the repositories, however fresh what was read of them is."
 )
 
 
 @packages.command("search", epilog="\b\nExamples:\n  pkger packages search labels")
 @click.argument("text", default="")
-@_refresh_option
+@refresh_option
 @options.limit_option
 @common_options
 def search_packages(text: str, refresh: bool, limit: int | None) -> None:
@@ -44,7 +44,7 @@ Examples:
   pkger packages versions main/base-labels""",
 )
 @click.argument("name", metavar="[REPOSITORY/]NAME")
-@_refresh_option
+@refresh_option
 @options.limit_option
 @common_options
 def list_versions(name: str, refresh: bool, limit: int | None) -> None:
@@ -66,7 +66,7 @@ Examples:
   pkger packages show base-labels@1.2""",
 )
 @click.argument("name", metavar="[REPOSITORY/]NAME[@RANGE]")
-@_refresh_option
+@refresh_option
 @common_options
 def show_package(name: str, refresh: bool) -> int:
     """
@@ -95,7 +95,7 @@ Examples:
 @click.option(
     "--pre", "prereleases", multiple=True, metavar="NAME", help="Prereleases of package NAME count. May be repeated."
 )
-@_refresh_option
+@refresh_option
 @common_options
 def resolve_packages(names: tuple[str, ...], prereleases: tuple[str, ...], refresh: bool) -> int:
     """

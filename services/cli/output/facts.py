@@ -24,10 +24,13 @@ def print_more(has_more: bool) -> None:
 
 def print_facts(out: Console, title: str, facts: Mapping[str, str]) -> None:
     """Print *facts* below *title*; empty facts are omitted."""
+    print_lines(out, [Text(one_line(title), "bold"), *fact_lines(facts)])
+
+
+def fact_lines(facts: Mapping[str, str]) -> list[Text]:
+    """A line for each of *facts*; empty facts are omitted."""
     width = max(map(len, facts)) + 1
-    lines = [Text(one_line(title), "bold")]
-    lines += [Text(f"  {name:<{width}}{one_line(fact)}") for name, fact in facts.items() if fact]
-    print_lines(out, lines)
+    return [Text(f"  {name:<{width}}{one_line(fact)}") for name, fact in facts.items() if fact]
 
 
 def moment(time: Timestamp) -> str:

@@ -180,6 +180,12 @@ async def make_a_stack(client: Covered) -> str:
     by_id = await client.one("StackService_ListPackages", stack["id"])
     assert by_id == await client.one("StackService_ListPackages_2", *AT_HOME)
     assert by_id["packages"] == []
+    by_id = await client.one("PackageService_ExplainPackages", stack["id"], query=[("page_size", "2")])
+    assert by_id == await client.one("PackageService_ExplainPackages_2", *AT_HOME)
+    assert by_id == {"packages": [], "unread": [], "next_page_token": ""}
+    query = [("names", "base-labels"), ("refresh", "true")]
+    missing = await client.call("PackageService_ExplainPackages", stack["id"], query=query)
+    assert (missing.status, missing.document["reason"]) == (404, "PACKAGE_NOT_FOUND")
     resource = f'{{"kind": "Label", "id": "{resource_id}"}}'
     owners = await client.one("StackService_FindOwners", query=[("resources", resource)])
     assert [owner["stack_id"] for owner in owners["owners"]] == [stack["id"]]
