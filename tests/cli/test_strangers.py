@@ -162,6 +162,18 @@ async def test_what_a_stranger_prepared_is_refused_in_one_line(home: Path) -> No
         shutil.rmtree(home)
 
 
+async def test_sockets_in_a_folder_of_a_stranger_are_refused(home: Path) -> None:
+    """The stranger could put another folder in its place, and get what commands send."""
+    folder = home.parent / "folder"
+    folder.mkdir()
+    os.chown(folder, NOBODY, NOBODY)
+    end = await pkger("up", env=environment(home) | {"PKGER_RUN": str(folder / "run")})
+    assert end.code == 1
+    last = end.err.splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert f"the folder {folder / 'run'} is in a folder of another user (uid {NOBODY})" in last
+
+
 async def test_a_token_that_a_stranger_prepared_is_refused(home: Path) -> None:
     home_token(home)
     token = home / "token"
