@@ -99,7 +99,9 @@ async def many(
         calls = []
         for _ in range(AT_A_TIME):
             call: Any = channel.unary_stream(draw.choice(methods), request_serializer=bytes)
-            metadata = right if has_token else some_headers(draw, token.token())
+            metadata = some_headers(draw, token.token())
+            if has_token:
+                metadata = [each for each in metadata if each[0] != "authorization"] + right
             calls.append(call(a_message(draw), metadata=metadata, timeout=60))
         codes.update(await asyncio.gather(*(ended(call) for call in calls)))
 
