@@ -78,7 +78,7 @@ def services_of(home: Path) -> dict[str, int]:
     """The ids of the processes of a ``pkger up`` on *home*, by module."""
     lock = (home / "up.lock").read_text().split()[0]
     pids = [int(pid) for pid in Path(f"/proc/{lock}/task/{lock}/children").read_text().split()]
-    return {Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[2].decode(): pid for pid in pids}
+    return {Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[3].decode(): pid for pid in pids}
 
 
 def ports_of(pid: int) -> set[tuple[str, int]]:

@@ -46,7 +46,7 @@ def children(pid: int) -> dict[str, int]:
     """Process id of each service that process *pid* runs."""
     found = {}
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        module = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[2].decode()
+        module = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[3].decode()
         found[module] = int(child)
     return found
 
