@@ -3,6 +3,7 @@
 import asyncio
 import io
 import logging
+import struct
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
@@ -139,7 +140,10 @@ async def test_a_connection_without_calls_is_closed(
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(sent)
         # Returns when the server closes the connection.
-        assert (b"idle" if sent else b"Did not receive") in await reader.read()
+        received = await reader.read()
+        assert (b"idle" if sent else b"Did not receive") in received
+        # SETTINGS_MAX_CONCURRENT_STREAMS, in the first frame.
+        assert struct.pack(">HI", 3, server.MOST_CALLS_OF_CONNECTION) in received
         writer.close()
 
 
