@@ -125,7 +125,7 @@ async def test_a_port_whose_other_loopback_address_is_taken_is_refused(tmp_path:
     with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as stranger:
         stranger.bind(("::1", 0))
         port = stranger.getsockname()[1]
-        with pytest.raises(OSError, match=rf"cannot listen on 127.0.0.1:{port}: \[::1\]:{port} is in use"):
+        with pytest.raises(OSError, match=rf"127.0.0.1:{port}: \[::1\]:{port} is in use, .*; stop the program that"):
             await served(tmp_path, f"127.0.0.1:{port}")
         with pytest.raises(OSError, match=rf"\[::1\]:{port}"):
             await served(tmp_path, f"localhost:{port}")
