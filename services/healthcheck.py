@@ -5,12 +5,10 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
+from services.access.listeners import ANY_HOST
 from services.rpc.health import problem_of
 from services.rpc.http_health import http_problem_of
 from services.settings import PORTS, Settings, load
-
-ANY_HOST = ("0.0.0.0", "[::]", "")  # noqa: S104
-"""Hosts that stand for every address of a machine: a server that binds one can be reached from this machine, too."""
 
 
 def address_to_ask(server: str, settings: Settings) -> str:
@@ -30,7 +28,7 @@ def address_to_ask(server: str, settings: Settings) -> str:
         raise ValueError(f"name an address or one of {', '.join(PORTS)}, or set PKGER_LISTEN")
     first = settings.listen[0]
     host, colon, port = first.rpartition(":")
-    return f"127.0.0.1:{port}" if colon and host in ANY_HOST else first
+    return f"127.0.0.1:{port}" if colon and host.strip("[]") in ANY_HOST else first
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -103,15 +103,33 @@ def own_folder_problem(path: Path, status: os.stat_result, user: int) -> str:
     return ""
 
 
+def parent_problem(path: Path, status: os.stat_result, user: int) -> str:
+    """
+    Why pkger must not keep sockets or tokens in a folder, because of the one that it is in; empty if it may.
+
+    Args:
+        path: The folder, for the sentence.
+        status: The status of the folder that it is in.
+        user: The id of the user who runs pkger.
+    """
+    if status.st_uid in (user, _ROOT):
+        return ""
+    return (
+        f"the folder {path} is in a folder of another user (uid {status.st_uid}), who could put another one in its"
+        " place; use another folder (PKGER_RUN, PKGER_LISTEN)"
+    )
+
+
 def own_folder(path: Path) -> None:
     """
-    Check that only this user may enter a folder.
+    Check that only this user may enter a folder, or replace it.
 
     Raises:
         PathRefused: Other users may enter it, or control it.
         OSError: There is none.
     """
     _refuse(own_folder_problem(path, path.lstat(), os.geteuid()))
+    _refuse(parent_problem(path, path.parent.stat(), os.geteuid()))
 
 
 def private_folder(path: Path) -> None:
@@ -119,8 +137,14 @@ def private_folder(path: Path) -> None:
     Make a folder, and the missing ones above it, with mode 0700; one that exists keeps its mode.
 
     Raises:
-        PathRefused: It cannot be made, or another user may replace the files in it.
+        PathRefused: It is a link, or cannot be made, or another user may replace the files in it.
     """
+    # False for a path that this user may not see; making the folder fails then.
+    if os.path.islink(path):
+        raise PathRefused(
+            f"{path} is a symbolic link, and whoever may change it decides where pkger keeps its files; name the folder"
+            " itself (PKGER_DATA, PKGER_HOME, PKGER_RUN)"
+        )
     try:
         _make(path)
     except (FileExistsError, NotADirectoryError):

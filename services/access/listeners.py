@@ -8,8 +8,12 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from ipaddress import ip_address
+from itertools import combinations
 
 from services.core.addresses import SOCKET_PREFIX, address_problem
+
+ANY_HOST = frozenset({"0.0.0.0", "::", ""})  # noqa: S104
+"""Hosts that stand for every address of a machine."""
 
 
 class ListenerKind(Enum):
@@ -76,22 +80,31 @@ def listeners_of(addresses: Iterable[str], resolve: Resolve = resolve_host) -> l
     The listeners at *addresses*, in their order.
 
     Raises:
-        ListenerInvalid: An address has another form, or is there twice.
+        ListenerInvalid: An address has another form, or two of them overlap.
     """
-    listeners = [_listener(address, resolve) for address in dict.fromkeys(addresses)]
-    places: dict[tuple[str, int], str] = {}
-    for each in listeners:
-        if each.path:
-            continue
-        _, port = each.host_and_port
-        for place in ((name, port) for name in each.hosts if port):
-            if place in places:
-                raise ListenerInvalid(
-                    f"{each.address} and {places[place]} are one address; name it once, as a loopback address stands"
-                    " for 127.0.0.1 and ::1"
-                )
-            places[place] = each.address
+    listeners = [_listener(address, resolve) for address in addresses]
+    for one, other in combinations(listeners, 2):
+        if problem := _overlap_problem(one, other):
+            raise ListenerInvalid(f"{problem} (PKGER_LISTEN)")
     return listeners
+
+
+def _overlap_problem(one: Listener, other: Listener) -> str:
+    """Why a server cannot listen at both; empty if it can. With port 0, each gets a port of its own."""
+    if one.path or other.path:
+        is_same = one.path == other.path
+    else:
+        (_, port), (_, other_port) = one.host_and_port, other.host_and_port
+        hosts, other_hosts = set(one.hosts), set(other.hosts)
+        is_same = port == other_port != 0 and bool(hosts & other_hosts or (hosts | other_hosts) & ANY_HOST)
+    if not is_same:
+        return ""
+    if one.address == other.address:
+        return f"{one.address} is listed twice; list it once"
+    return (
+        f"{one.address} and {other.address} overlap; remove one, as a loopback address stands for 127.0.0.1 and ::1,"
+        " and 0.0.0.0 or [::] for every address"
+    )
 
 
 def _listener(address: str, resolve: Resolve) -> Listener:

@@ -21,6 +21,7 @@ from services.gateway.responses import response_of
 from services.gateway.routes import Access, Endpoint, ErrorForm, Route, Routing, parameters_of
 from services.gateway.settings import GatewaySettings
 from services.rpc.call import caller, loop_time, request_id, usable_request_id
+from services.rpc.error_frames import forget_traceback
 from services.system import Ids
 
 log = logging.getLogger("pkger.http")
@@ -139,6 +140,8 @@ class Middlewares:
                 log.warning("a service that the request needs is unavailable", extra={"problem": str(error)})
             if problem.code is Code.INTERNAL_ERROR and not isinstance(error, Problem | PkgerError):
                 log.exception("request failed", extra={"route": row.path if row else ""})
+            # Its traceback has the request and its document, in a cycle, which is collected late.
+            forget_traceback(error)
             form = row.form if row else self._form_of(request.rel_url.raw_path)
             return await _response(error_answer(problem, form(problem, context.id)), context)
 

@@ -1,6 +1,7 @@
 """Health and readiness of the gateway and the services, the list of routes, and the name of the client."""
 
 import asyncio
+import logging
 from datetime import UTC, datetime
 from hashlib import sha256
 
@@ -15,6 +16,8 @@ from services.gateway.services import Services
 from services.kinds.format.durations import go_duration
 from services.rpc.client import Peer
 from services.system import Clock, machine_clock
+
+log = logging.getLogger("pkger.http")
 
 HEALTH_SECONDS = 2.0
 """Timeout of the health check of a service."""
@@ -92,11 +95,12 @@ class Probes:
 
 
 async def _problem(peer: Peer) -> str:
-    """Why a service does not serve; empty when it serves."""
+    """Why a service does not serve, for clients without a token, so without paths; empty when it serves."""
     try:
         answer = await peer.call(HealthStub(peer.channel).Check, HealthCheckRequest(), seconds=HEALTH_SECONDS)
     except PkgerError as error:
-        return error.metadata.get("problem", str(error))
+        log.warning("a service is not healthy", extra={"service": peer.name, "problem": str(error)})
+        return "it does not answer"
     if answer.status == HealthCheckResponse.SERVING:
         return ""
     return f"its health is {HealthCheckResponse.ServingStatus.Name(answer.status)}"

@@ -16,7 +16,7 @@ from typing import Any
 import grpc
 from grpc_status import rpc_status
 
-from services.access.authentication import NOBODY, Caller, Metadata, Refusal, authenticate
+from services.access.authentication import NOBODY, Refusal, authenticate
 from services.access.listeners import Listener, ListenerKind
 from services.access.token_file import TokenFile, TokenUnusable
 from services.access.tokens import TokenDigest
@@ -34,8 +34,12 @@ MOST_CALLS_OF_PRINCIPAL = 100
 MOST_CALLS_OF_LISTENER = 1_000
 """Most calls in flight at one listener; sockets have no limit."""
 
+MOST_HEALTH_CHECKS = 1_000
 MOST_HEALTH_WATCHES = 16
-"""Most calls of ``Health.Watch`` without a token in flight at one listener."""
+"""Most calls of ``Health.Check`` and ``Health.Watch`` without a token in flight at one listener."""
+
+HEALTH_MESSAGE_SECONDS = 5.0
+"""Time for the message of a health check without a token."""
 
 REPORT_SECONDS = 60.0
 """Equal refusals within this time are counted, and become one line of the log at its end."""
@@ -62,6 +66,7 @@ class Door:
         self._problem = ""
         self._refusals = Refusals(listener.address)
         self._in_flight: Counter[str] = Counter()
+        self._health_in_flight: Counter[str] = Counter()
 
     def guarded(self, method: str, handler: Handler) -> Handler:
         """*handler*, the handler of *method* (``/package.Service/Method``), behind the door."""
@@ -71,7 +76,7 @@ class Door:
             is_bounded = call.time_remaining() is None and method not in ENDLESS
             try:
                 async with asyncio.timeout(LONGEST_CALL_SECONDS if is_bounded else None):
-                    with self._admitted(method, call.invocation_metadata() or ()):
+                    with self._admitted(method, call):
                         if handler.request_streaming:
                             return await respond(requests, call)
                         return await respond(await _message(method, requests), call)
@@ -90,38 +95,60 @@ class Door:
         return make(serve, handler.request_deserializer, handler.response_serializer)
 
     @contextmanager
-    def _admitted(self, method: str, metadata: Metadata) -> Iterator[None]:
+    def _admitted(self, method: str, call: Any) -> Iterator[None]:
         """
         Admit a call for the time of the block, with its caller in the context.
 
         Raises:
             Unauthenticated: It has no valid token.
-            TooManyCalls: Its caller has too many calls in flight.
+            TooManyCalls: Its caller, or the listener, has too many calls in flight.
         """
-        if self._kind is not ListenerKind.SOCKET and self._in_flight.total() >= MOST_CALLS_OF_LISTENER:
-            raise TooManyCalls("this address", MOST_CALLS_OF_LISTENER)
-        result = authenticate(self._kind, metadata, self._accepted())
+        result = authenticate(self._kind, call.invocation_metadata() or (), self._accepted())
         if isinstance(result, Refusal):
             if not method.startswith(_HEALTH):
                 self._refusals.add(result)
                 raise Unauthenticated
-            result = NOBODY
+            caller.set(NOBODY)
+            self._admit_health(method, call)
+            yield
+            return
         caller.set(result)
-        limit = self._limit(method, result)
-        if limit is not None and self._in_flight[result.principal] >= limit:
-            raise TooManyCalls(result.principal or "whoever has no token", limit)
+        self._refuse_beyond_limits(result.principal)
         self._in_flight[result.principal] += 1
         try:
             yield
         finally:
             self._in_flight[result.principal] -= 1
 
-    def _limit(self, method: str, current: Caller) -> int | None:
-        """Most calls in flight like a call of *method*; None: as many as the server has."""
-        if current is NOBODY:
-            return MOST_HEALTH_WATCHES if method == f"{_HEALTH}Watch" else None
+    def _admit_health(self, method: str, call: Any) -> None:
+        """
+        Count a health check of somebody without a token, apart from other calls, so that it takes no place of theirs.
+
+        It counts until gRPC forgets it: a client that accepts no bytes keeps it after its handler has ended.
+
+        Raises:
+            TooManyCalls: There are too many.
+        """
+        limit = MOST_HEALTH_WATCHES if method == f"{_HEALTH}Watch" else MOST_HEALTH_CHECKS
+        if self._health_in_flight[method] >= limit:
+            raise TooManyCalls("whoever has no token", limit)
+        self._health_in_flight[method] += 1
+        call.add_done_callback(lambda _: self._health_in_flight.subtract((method,)))
+
+    def _refuse_beyond_limits(self, principal: str) -> None:
+        """
+        Refuse one more call of *principal* beyond the limits of calls in flight.
+
+        Raises:
+            TooManyCalls: There are too many.
+        """
+        if self._kind is ListenerKind.SOCKET:
+            return
+        if self._in_flight.total() >= MOST_CALLS_OF_LISTENER:
+            raise TooManyCalls("this address", MOST_CALLS_OF_LISTENER)
         # On a network, the services call each other as the operator, too, for many callers.
-        return MOST_CALLS_OF_PRINCIPAL if self._kind is ListenerKind.LOOPBACK else None
+        if self._kind is ListenerKind.LOOPBACK and self._in_flight[principal] >= MOST_CALLS_OF_PRINCIPAL:
+            raise TooManyCalls(principal, MOST_CALLS_OF_PRINCIPAL)
 
     def _accepted(self) -> TokenDigest | None:
         """The token that is accepted now; None: a socket, or there is no usable token."""
@@ -168,11 +195,13 @@ async def _message(method: str, requests: AsyncIterator[Any]) -> Any:
     Raises:
         RequestInvalid: There is none, or it does not arrive in time.
     """
+    longest = LONGEST_CALL_SECONDS if method in ENDLESS else None
+    seconds = HEALTH_MESSAGE_SECONDS if caller.get() is NOBODY else longest
     try:
-        async with asyncio.timeout(LONGEST_CALL_SECONDS if method in ENDLESS else None):
+        async with asyncio.timeout(seconds):
             return await anext(requests)
     except TimeoutError:
-        raise RequestInvalid("request", f"no message arrived in {LONGEST_CALL_SECONDS:.0f} s") from None
+        raise RequestInvalid("request", f"no message arrived in {seconds:.0f} s") from None
     except StopAsyncIteration:
         raise RequestInvalid("request", f"the call has no message; {method} needs one") from None
 

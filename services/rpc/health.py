@@ -1,5 +1,7 @@
 """Asks servers for their health, by grpc.health.v1."""
 
+from collections.abc import AsyncIterator
+
 import grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
@@ -26,17 +28,22 @@ async def problem_of(address: str, seconds: float, wait: bool = False) -> str:
     """
     problem = f"{address} does not answer"
     async with grpc.aio.insecure_channel(address, options=_OPTIONS) as channel:
-        # A watch returns the current state first, and then each change.
-        answers = HealthStub(channel).Watch(HealthCheckRequest(), timeout=seconds, wait_for_ready=wait)
         try:
-            async for answer in answers:
+            async for answer in _answers(HealthStub(channel), seconds, wait):
                 if answer.status == HealthCheckResponse.SERVING:
                     return ""
                 problem = f"{address} is {HealthCheckResponse.ServingStatus.Name(answer.status)}"
-                if not wait:
-                    return problem
         except grpc.aio.AioRpcError as error:
             if error.code() not in _NO_ANSWER:
                 problem = f"{address} answers with an error"
             return f"{problem}: {error.code().name}"
     return problem
+
+
+async def _answers(stub: HealthStub, seconds: float, wait: bool) -> AsyncIterator[HealthCheckResponse]:
+    """The state of a server, and if *wait*, each change of it: a server lets few clients watch."""
+    if not wait:
+        yield await stub.Check(HealthCheckRequest(), timeout=seconds)
+        return
+    async for answer in stub.Watch(HealthCheckRequest(), timeout=seconds, wait_for_ready=True):
+        yield answer

@@ -17,6 +17,9 @@ _CONNECT_SECONDS = 1.0
 _ATTEMPTS = 100
 """To find a port that is free at both loopback addresses."""
 
+WAY_OUT = "stop the program that has it, or choose another address (PKGER_<SERVICE>_ADDRESS, PKGER_LISTEN)"
+"""What to do about an address that is in use, for messages."""
+
 
 @contextmanager
 def locked_socket(path: str, data: Path) -> Iterator[None]:
@@ -88,9 +91,10 @@ def free_addresses(listener: Listener) -> list[str]:
     addresses = [_written(each, port) for each in hosts]
     if problem := next((each for each in addresses if not _can_listen(each)), ""):
         if problem == listener.address:
-            raise OSError(f"cannot listen on {problem}: it is in use or not an address of this machine")
+            raise OSError(f"cannot listen on {problem}: it is in use or not an address of this machine; {WAY_OUT}")
         raise OSError(
-            f"cannot listen on {listener.address}: {problem} is in use, and whoever connects to localhost may get that"
+            f"cannot listen on {listener.address}: {problem} is in use, and whoever connects to localhost may get that;"
+            f" {WAY_OUT}"
         )
     return addresses
 

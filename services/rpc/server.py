@@ -13,7 +13,7 @@ from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.dispatcher import Dispatcher, Handler, Register
 from services.rpc.door import Door
 from services.rpc.entrances import Entrance
-from services.rpc.listening import free_addresses, locked_socket
+from services.rpc.listening import WAY_OUT, free_addresses, locked_socket
 from services.rpc.periodic_work import BackgroundLoop
 from services.rpc.probes import REFLECTION_PREFIX, Probes
 
@@ -123,7 +123,7 @@ def _listening(
     try:
         ports = [server.add_insecure_port(address) for address in addresses]
     except RuntimeError as error:
-        raise OSError(f"cannot listen on {entrance.listener.address}: it is in use") from error
+        raise OSError(f"cannot listen on {entrance.listener.address}: it is in use; {WAY_OUT}") from error
     first = addresses[0]
     return server, first if entrance.listener.path else f"{first.rpartition(':')[0]}:{ports[0]}"
 

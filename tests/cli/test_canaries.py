@@ -1,8 +1,11 @@
 """A token and a secret go where they were sent, and nowhere else: no log, event, database, output or environment."""
 
+import asyncio
+import json
 from pathlib import Path
 
 import pytest
+import requests
 
 from services.access.token_file import home_token
 from tests import needs
@@ -21,6 +24,20 @@ def traces(home: Path, canary: str) -> list[str]:
     files = [each for each in home.rglob("*") if each.is_file() and each != home / "token"]
     files += [Path(f"/proc/{pid}/{name}") for pid in services_of(home).values() for name in ("cmdline", "environ")]
     return [str(each) for each in files if canary.encode() in each.read_bytes()]
+
+
+def applied_over_http(gateway: str, sent: str, token: str, status: int) -> str:
+    """The response to an apply with a secret and the token that is *sent*, which has that status."""
+    orgs = requests.get(f"{gateway}/orgs", headers={"Authorization": f"Token {token}"}, timeout=60).json()
+    body = {
+        "orgID": orgs["orgs"][0]["id"],
+        "secrets": {"slack-token": SECRET},
+        "template": {"contents": json.loads(text(an_endpoint("Slack", "f", "other")))},
+    }
+    headers = {"Authorization": f"Token {sent}"}
+    response = requests.post(f"{gateway}/templates/apply", json=body, headers=headers, timeout=60)
+    assert response.status_code == status, response.text
+    return response.text
 
 
 async def test_tokens_and_secrets_leave_no_trace(short_path: Path) -> None:
@@ -44,6 +61,9 @@ async def test_tokens_and_secrets_leave_no_trace(short_path: Path) -> None:
             end = await pkger(*apply, env=variables, typed=f"{SECRET}\n".encode())
             assert end.code == code, end.err
             outputs += [end.out, end.err]
+        gateway = f"http://127.0.0.1:{port['services.gateway']}/api/v2"
+        for sent, status in ((token, 201), (f"{token[:-1]}x", 401)):
+            outputs.append(await asyncio.to_thread(applied_over_http, gateway, sent, token, status))
         for canary in (token, token[22:], SECRET):
             assert not [each for each in outputs if canary in each]
             assert not traces(short_path, canary)

@@ -185,6 +185,20 @@ async def test_a_link_in_place_of_a_log_or_the_contexts_is_not_followed(tmp_path
     assert target.read_text() == "current: lab\ncontexts: {lab: {target: a/b}}\n"
 
 
+async def test_a_link_in_place_of_a_folder_is_not_followed(short_path: Path) -> None:
+    """Whoever may change it decides which store is used."""
+    data, link = short_path / "data", short_path / "link"
+    link.symlink_to(data)
+    for exists in (False, True):
+        if exists:
+            data.mkdir()
+        listed = await pkger("stacks", "list", env=environment(short_path) | {"PKGER_DATA": str(link)})
+        assert f"{link} is a symbolic link, and whoever may change it decides" in refusal(listed)
+        assert (await refused_up(short_path, link)).startswith(f"{link} is a symbolic link")
+        assert data.exists() is exists
+    assert not list(data.iterdir())
+
+
 async def test_a_folder_that_everybody_may_write_is_refused(short_path: Path) -> None:
     data = short_path / "data"
     data.mkdir()

@@ -78,7 +78,7 @@ def services_of(home: Path) -> dict[str, int]:
     """The ids of the processes of a ``pkger up`` on *home*, by module."""
     lock = (home / "up.lock").read_text().split()[0]
     pids = [int(pid) for pid in Path(f"/proc/{lock}/task/{lock}/children").read_text().split()]
-    return {Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[2].decode(): pid for pid in pids}
+    return {Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[3].decode(): pid for pid in pids}
 
 
 def ports_of(pid: int) -> set[tuple[str, int]]:
@@ -160,6 +160,18 @@ async def test_what_a_stranger_prepared_is_refused_in_one_line(home: Path) -> No
         assert last.startswith("Error: ")
         assert f"the folder {folder} belongs to another user (uid {NOBODY})" in last
         shutil.rmtree(home)
+
+
+async def test_sockets_in_a_folder_of_a_stranger_are_refused(home: Path) -> None:
+    """The stranger could put another folder in its place, and get what commands send."""
+    folder = home.parent / "folder"
+    folder.mkdir()
+    os.chown(folder, NOBODY, NOBODY)
+    end = await pkger("up", env=environment(home) | {"PKGER_RUN": str(folder / "run")})
+    assert end.code == 1
+    last = end.err.splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert f"the folder {folder / 'run'} is in a folder of another user (uid {NOBODY})" in last
 
 
 async def test_a_token_that_a_stranger_prepared_is_refused(home: Path) -> None:

@@ -39,6 +39,11 @@ def test_the_page_has_the_limits_of_the_servers() -> None:
     assert limits["Any other message"] == f"{MESSAGE_LIMIT // 2**20} MiB"
     assert limits["Calls at a time with the home token"] == f"{door.MOST_CALLS_OF_PRINCIPAL}"
     assert limits["Calls at a time at an address"] == f"{door.MOST_CALLS_OF_LISTENER:,}"
+    checks, watches = door.MOST_HEALTH_CHECKS, door.MOST_HEALTH_WATCHES
+    assert limits["Health checks without a token"] == f"{checks:,} at a time, and {watches} watches"
+    assert (
+        limits["The message of a health check without a token"] == f"within {door.HEALTH_MESSAGE_SECONDS:.0f} seconds"
+    )
     assert limits["Calls at a time on one connection"] == f"{server.MOST_CALLS_OF_CONNECTION}"
     assert limits["A call without a deadline"] == f"{LONGEST_CALL_SECONDS / 60:.0f} minutes"
     assert limits["A connection without calls"] == f"{server.LONGEST_IDLE_MS / 60_000:.0f} minutes"

@@ -1,16 +1,24 @@
-"""Lists and mappings of bodies have the bounds of the requests that the services accept."""
+"""Lists and mappings of bodies have the bounds of the requests that the services accept; a refused one is freed."""
 
+import gc
+import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
 from services.core.limits import MOST_ENTRIES
+from services.gateway.answers import Code
 from services.gateway.errors import Problem
+from services.gateway.requests import members as request_members
 from services.gateway.requests.apply import read_apply
 from services.gateway.requests.export import read_export
 from services.gateway.requests.stacks import read_creation, read_update
+from services.gateway.threads import OFF_LOOP_FROM
+from tests.cluster import Cluster
+from tests.gateway.gateway import client, gateway, settings
 
 ID = "00000000deadbeef"
 MANY = MOST_ENTRIES + 1
@@ -55,3 +63,33 @@ def test_a_list_with_too_many_entries_is_refused(
 def test_the_objects_of_a_package_are_counted_by_the_parser() -> None:
     apply = read_as_json(orjson.dumps({"orgID": ID, "template": {"contents": [{"kind": "Label"}] * MANY}}))
     assert len(apply.templates) == 1
+
+
+@pytest.mark.parametrize("source", ["short", "x" * OFF_LOOP_FROM], ids=["on the event loop", "in the thread"])
+async def test_a_refused_body_is_not_kept(
+    module_services: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    """Without a collection of cyclic garbage, which runs seldom: a few large bodies would take gigabytes."""
+
+    class Large:
+        pass
+
+    documents = list[weakref.ref[Large]]()
+
+    def refuse(*_: object) -> None:
+        large = Large()
+        documents.append(weakref.ref(large))
+        raise Problem(Code.INVALID, "refused")
+
+    monkeypatch.setattr(request_members, "_refuse_many", refuse)
+    gc.collect()
+    gc.disable()
+    try:
+        async with gateway(settings(tmp_path), module_services) as address, client(address) as http:
+            for _ in range(3):
+                body = {"orgID": ID, "template": {"contents": [], "sources": [source]}}
+                async with http.post("/api/v2/templates/apply", json=body) as response:
+                    assert response.status == 400
+            assert [document() for document in documents] == [None] * 3
+    finally:
+        gc.enable()

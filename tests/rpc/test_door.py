@@ -176,6 +176,46 @@ async def test_health_is_open_and_watching_it_is_bounded(tmp_path: Path, kind: L
         assert (await stub.Check(HealthCheckRequest())).status == HealthCheckResponse.SERVING
 
 
+async def test_health_checks_without_a_message_take_no_place_of_other_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody without a token could keep everybody else away."""
+    monkeypatch.setattr(door, "MOST_HEALTH_CHECKS", 3)
+    monkeypatch.setattr(door, "MOST_CALLS_OF_LISTENER", 3)
+    async with (
+        listening(ListenerKind.LOOPBACK, tmp_path) as (address, token),
+        grpc.aio.insecure_channel(address) as channel,
+        peer(address, token.token) as client,
+    ):
+        waiting = [open_check(channel) for _ in range(3)]
+        for call in waiting:
+            await call.wait_for_connection()
+        with pytest.raises(grpc.aio.AioRpcError) as raised:
+            await HealthStub(channel).Check(HealthCheckRequest())
+        assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert (await get(client)).name.startswith("local ")
+        for call in waiting:
+            call.cancel()
+
+
+async def test_a_health_check_without_a_token_has_little_time_for_its_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "HEALTH_MESSAGE_SECONDS", 0.1)
+    async with (
+        listening(ListenerKind.LOOPBACK, tmp_path) as (address, _),
+        grpc.aio.insecure_channel(address) as channel,
+    ):
+        call = open_check(channel)
+        with pytest.raises(grpc.aio.AioRpcError, match="no message arrived"):
+            await asyncio.wait_for(call.read(), 30)
+
+
+def open_check(channel: grpc.aio.Channel) -> Any:
+    """A health check whose message does not arrive."""
+    return channel.stream_stream("/grpc.health.v1.Health/Check")()
+
+
 async def test_calls_of_one_principal_at_a_loopback_port_are_bounded(tmp_path: Path) -> None:
     begun, release = asyncio.Semaphore(0), asyncio.Event()
 
@@ -276,9 +316,7 @@ async def test_a_caller_at_a_port_learns_no_address(
     assert any("/secret/planner.sock" in problem for problem in problems) is not is_told
 
 
-async def test_calls_at_a_port_are_bounded_before_tokens_are_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_calls_at_a_port_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "MOST_CALLS_OF_LISTENER", 0)
     async with listening(ListenerKind.NETWORK, tmp_path) as (address, token), peer(address, token.token) as client:
         with pytest.raises(TooManyCalls, match="this address has 0 calls in flight"):

@@ -14,6 +14,7 @@ import pytest
 
 from services.access.listeners import Listener, ListenerKind
 from services.access.token_file import TokenFile, home_token
+from services.rpc import door
 from services.rpc.entrances import Entrance
 from services.rpc.server import serving
 from services.settings import Settings
@@ -98,7 +99,9 @@ async def many(
         calls = []
         for _ in range(AT_A_TIME):
             call: Any = channel.unary_stream(draw.choice(methods), request_serializer=bytes)
-            metadata = right if has_token else some_headers(draw, token.token())
+            metadata = some_headers(draw, token.token())
+            if has_token:
+                metadata = [each for each in metadata if each[0] != "authorization"] + right
             calls.append(call(a_message(draw), metadata=metadata, timeout=60))
         codes.update(await asyncio.gather(*(ended(call) for call in calls)))
 
@@ -162,3 +165,43 @@ async def flood(host: str, port: int, frames: list[bytes]) -> None:
         pass
     finally:
         writer.transport.abort()
+
+
+def a_check(stream: int) -> bytes:
+    """A health check of the whole server, in two frames."""
+    names = {
+        ":path": "/grpc.health.v1.Health/Check",
+        ":authority": "a",
+        "te": "trailers",
+        "content-type": "application/grpc",
+    }
+    pairs = (b"\0" + b"".join(bytes([len(each)]) + each.encode() for each in pair) for pair in names.items())
+    return frame(HEADERS, b"\x83\x86" + b"".join(pairs), 4, stream) + frame(DATA, b"\0" * 5, 1, stream)
+
+
+async def test_checks_of_a_client_that_accepts_no_bytes_count_until_it_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """gRPC keeps each of them, and has room for so many calls of all clients."""
+    monkeypatch.setattr(door, "MOST_HEALTH_CHECKS", 5)
+    async with OPENED["stack"](Settings({}, tmp_path, tmp_path, tmp_path)) as service:
+        entrance = Entrance(Listener("127.0.0.1:0", ListenerKind.LOOPBACK), home_token(tmp_path))
+        async with (
+            serving(service.register, service.names, [entrance], 0) as (address,),
+            grpc.aio.insecure_channel(address) as channel,
+            asyncio.timeout(60),
+        ):
+            host, _, port = address.rpartition(":")
+            _, writer = await asyncio.open_connection(host, int(port))
+            writer.write(PREFACE + frame(SETTINGS, struct.pack(">HI", 4, 0)))
+            writer.writelines(a_check(2 * number + 1) for number in range(5))
+            await until(channel, grpc.StatusCode.RESOURCE_EXHAUSTED)
+            writer.transport.abort()
+            await until(channel, grpc.StatusCode.OK)
+
+
+async def until(channel: grpc.aio.Channel, code: grpc.StatusCode) -> None:
+    """Check the health of a server until that is the status."""
+    check: Any = channel.unary_stream("/grpc.health.v1.Health/Check", request_serializer=bytes)
+    while await ended(check(b"")) is not code:
+        pass

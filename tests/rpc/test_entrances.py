@@ -125,7 +125,7 @@ async def test_a_port_whose_other_loopback_address_is_taken_is_refused(tmp_path:
     with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as stranger:
         stranger.bind(("::1", 0))
         port = stranger.getsockname()[1]
-        with pytest.raises(OSError, match=rf"cannot listen on 127.0.0.1:{port}: \[::1\]:{port} is in use"):
+        with pytest.raises(OSError, match=rf"127.0.0.1:{port}: \[::1\]:{port} is in use, .*; stop the program that"):
             await served(tmp_path, f"127.0.0.1:{port}")
         with pytest.raises(OSError, match=rf"\[::1\]:{port}"):
             await served(tmp_path, f"localhost:{port}")
@@ -186,8 +186,9 @@ async def test_a_socket_belongs_to_one_server_at_a_time(tmp_path: Path) -> None:
         (lambda run: (run.mkdir(mode=0o700), shutil.chown(run, 65534, 65534)), "belongs to another user"),
         (lambda run: (run.mkdir(), run.chmod(0o777)), "other users of this machine may enter"),
         (lambda run: (run.mkdir(), run.chmod(0o750)), "other users of this machine may enter"),
+        (lambda run: (run.mkdir(mode=0o700), shutil.chown(run.parent, 65534)), "is in a folder of another user"),
     ],
-    ids=["file", "other user", "writable", "group"],
+    ids=["file", "other user", "writable", "group", "in that of another user"],
 )
 async def test_a_folder_of_sockets_of_others_is_refused(
     tmp_path: Path, prepare: Callable[[Path], object], problem: str

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import logging
+import struct
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
@@ -20,9 +21,12 @@ from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from pkger.stack.v1 import stack_pb2
 
+from services.access.listeners import Listener, ListenerKind
+from services.access.token_file import home_token
 from services.core.errors import Internal, RequestInvalid, ServiceUnavailable, StackNotFound
 from services.rpc import server
 from services.rpc.client import Peer
+from services.rpc.entrances import Entrance
 from services.rpc.errors import from_rpc
 from services.rpc.log import JsonFormatter
 from tests.rpc.plumbing import SERVICES, Context, answer, get, list_resources, peer_of, served
@@ -122,6 +126,25 @@ async def test_a_client_may_ping_without_calls_but_not_too_often(
         await asyncio.wait([left], timeout=5 if stays else 30)
         assert left.done() is not stays
         left.cancel()
+
+
+@pytest.mark.parametrize("sent", [b"", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"], ids=["silent", "idle"])
+async def test_a_connection_without_calls_is_closed(
+    sent: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is an open file, and anybody can open many."""
+    monkeypatch.setattr(server, "HANDSHAKE_MS" if sent == b"" else "LONGEST_IDLE_MS", 100)
+    entrance = Entrance(Listener("127.0.0.1:0", ListenerKind.LOOPBACK), home_token(tmp_path))
+    async with server.serving([], [], [entrance], 0) as (address,), asyncio.timeout(30):
+        host, _, port = address.rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(sent)
+        # Returns when the server closes the connection.
+        received = await reader.read()
+        assert (b"idle" if sent else b"Did not receive") in received
+        # SETTINGS_MAX_CONCURRENT_STREAMS, in the first frame.
+        assert struct.pack(">HI", 3, server.MOST_CALLS_OF_CONNECTION) in received
+        writer.close()
 
 
 def test_a_ping_every_ten_seconds_is_allowed() -> None:

@@ -42,11 +42,11 @@ def up(data: Path | None, platforms: tuple[str, ...], has_http: bool) -> None:
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the databases.")
 def serve(service: str, platform: str, listen: str | None, data: Path | None) -> None:
     """Run one service in the foreground: for "platform", the driver of PLATFORM, a row of the platforms file."""
-    from services.cli.process.supervisor import GATEWAY, MODULES
+    from services.cli.process.supervisor import AS_MODULE, GATEWAY, MODULES
 
     if platform and service != "platform":
         raise click.UsageError(f"{service} is one service for all platforms; omit {platform}")
-    command = [sys.executable, "-m", MODULES.get(service, GATEWAY), *([platform] if platform else [])]
+    command = [sys.executable, *AS_MODULE, MODULES.get(service, GATEWAY), *([platform] if platform else [])]
     environ = dict(caller().environ)
     environ |= {"PKGER_LISTEN": listen} if listen else {}
     environ |= {"PKGER_DATA": str(data)} if data else {}

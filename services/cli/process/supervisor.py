@@ -33,6 +33,12 @@ The module of each service; the module of ``platform`` serves one platform.
 Services start in this order and stop in reverse order: a caller stops before the services that it calls.
 """
 
+AS_MODULE = ("-P", "-m")
+"""
+Options of Python that run a module, without the modules of the working directory: there may be the files of somebody
+else's package.
+"""
+
 GATEWAY = "services.gateway"
 """The module of the HTTP gateway, a client of the services; no service calls it."""
 
@@ -223,7 +229,7 @@ class Supervisor:
         try:
             return await asyncio.create_subprocess_exec(
                 sys.executable,
-                "-m",
+                *AS_MODULE,
                 *self._services[name].command,
                 env={**environ, "PKGER_PARENT_PIPE": str(own.reading), VARIABLE: str(writing)},
                 stdin=subprocess.DEVNULL,
