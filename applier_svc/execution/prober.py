@@ -113,8 +113,7 @@ class Prober:
             PkgerError: They cannot be listed; ``UNREADABLE`` lists all exceptions.
         """
         live = await live_resources(self._driver, self._target.org, kinds, expected, self._traits)
-        owners = await find_owners(self._stack, self._target, [(each.kind, each.id) for each in live])
-        return live, set(owners)
+        return live, await self._owned([(each.kind, each.id) for each in live])
 
     async def secret_keys(self) -> frozenset[str]:
         """
@@ -182,7 +181,7 @@ class Prober:
         namesakes = [(each.kind, each.id) for each in live if compared(each.kind, each.spec) in names]
         # A listing may be stale and show deleted resources: only those that can be read count.
         there = await self.read(namesakes)
-        owned = {*expected, *await find_owners(self._stack, self._target, namesakes)}
+        owned = {*expected, *await self._owned(namesakes)}
         findings: dict[int, Finding] = {}
         for each in effects:
             kind = each.step.key.kind
@@ -194,6 +193,16 @@ class Prober:
                 owned.add((kind, finding.resource_id))
             findings[each.number] = finding
         return findings
+
+    async def _owned(self, resources: Collection[ResourceKey]) -> set[ResourceKey]:
+        """
+        Those of *resources* that a stack owns, or an operation claims for an object.
+
+        An operation that claims a resource for no object only removes a label or a reference from it, so the resource
+        may be the result of a creation whose outcome is looked up.
+        """
+        owners = await find_owners(self._stack, self._target, resources)
+        return {resource for resource, owner in owners.items() if owner.key.name}
 
     async def _listed(self, kinds: Collection[str], expected: Collection[ResourceKey]) -> list[Resource]:
         return await list_resources(self._driver, self._target.org, sorted(kinds), expected)

@@ -136,7 +136,7 @@ class Journal:
         return await self._fold(records, unpublished, steps_sent_to_pb(steps, direction), claims=claims)
 
     def _mode(self, effect: AnyEffect, what: Claimed) -> ClaimMode:
-        return ClaimMode.TAKE_OVER if what in self._taken else effect.claim_mode
+        return ClaimMode.TAKE_OVER if what in self._taken else effect.claim_mode(what)
 
     async def wait(self, refusals: Sequence[Refusal], direction: Direction) -> None:
         """Publish which steps wait, and for which operation or stack."""

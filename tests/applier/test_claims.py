@@ -18,10 +18,12 @@ from tests.applier.test_blocked import ended
 from tests.applier.test_cancel import in_the_middle_of
 from tests.applier.world import BLOCKED, QUICK, ROLLED_BACK, SUCCEEDED, Case, World, end, world
 from tests.apply.packages import an_object, text
+from tests.drivers.client import attach
 
 OWNED = operation_pb2.REJECTION_REASON_RESOURCE_OWNED
 LABEL = an_object("Label", "l", "sensors")
-SHARED = text(LABEL, an_object("Bucket", "b", "raw"))
+BUCKET = an_object("Bucket", "b", "raw")
+SHARED = text(LABEL, BUCKET)
 """A label, then a bucket."""
 
 BOARD = an_object("Dashboard", "d", "board")
@@ -129,6 +131,50 @@ async def test_of_two_that_adopt_at_once_one_succeeds_and_the_other_writes_nothi
     assert (await loser.look()).record is None
     # The label, which is not as the package wants it, and the dashboard.
     assert case.driver.calls == 2
+
+
+async def with_a_bucket_of_a_person(faulty: World) -> Case:
+    """A stack with a label, which a person has attached to a bucket that no stack has."""
+    case = await faulty.case_with(text(LABEL))
+    creation = driver_pb2.CreateResource(kind="Bucket", spec_json='{"name":"raw"}')
+    await case.driver.change(case.org, driver_pb2.Mutation(create=creation))
+    ids = dict((await case.look()).ids)
+    await case.driver.change(case.org, attach("Bucket", ids["Bucket"], ids["Label"]))
+    case.driver.heal()
+    return case
+
+
+@pytest.mark.parametrize("ending", ["goes on", "fails"])
+async def test_a_resource_that_loses_its_label_is_not_adopted_meanwhile(faulty: World, ending: str) -> None:
+    """The label is deleted, so it is detached first. A rollback attaches it again."""
+    case = await with_a_bucket_of_a_person(faulty)
+    before = (await case.look()).content
+    if ending == "fails":
+        # The creation, the detachment, and the deletion.
+        case.driver.fail({2: ItemFault.REJECT})
+    events, mine, opened = await in_the_middle_of(case, 2, text(BOARD))
+
+    with pytest.raises(ResourceOwned, match=f"{events[0].operation_id} of stack 's'"):
+        await another(case).apply(text(BUCKET))
+
+    opened.set()
+    await mine
+    assert end(events).state == (SUCCEEDED if ending == "goes on" else ROLLED_BACK)
+    assert ending == "goes on" or (await case.look()).content == before
+    assert end(await another(case).apply(text(BUCKET))).state == SUCCEEDED
+
+
+async def test_a_label_is_not_detached_from_a_resource_that_was_adopted_since_the_plan(faulty: World) -> None:
+    case = await with_a_bucket_of_a_person(faulty)
+    plan = await case.plan(text(BOARD))
+    assert end(await another(case).apply(text(BUCKET))).state == SUCCEEDED
+    before = (await case.look()).content
+
+    refused = await case.apply_plan(plan)
+
+    assert (end(refused).state, reasons(refused)) == (ROLLED_BACK, [OWNED])
+    assert "is owned by stack 'theirs'" in end(refused).cause
+    assert (await case.look()).content == before
 
 
 async def test_two_creations_of_one_display_name_do_not_run_at_once(faulty: World) -> None:

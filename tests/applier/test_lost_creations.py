@@ -1,10 +1,16 @@
 """A creation without a response, on a platform that forgets idempotency keys and has incomplete listings."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from tests.applier.faulty import ItemFault, Memory
-from tests.applier.world import BLOCKED, SUCCEEDED, Case, World, end
+from services.core.errors import TokenStale
+from tests.applier.faulty import CallFault, ItemFault, Memory
+from tests.applier.test_cancel import in_the_middle_of
+from tests.applier.world import BLOCKED, QUICK, SUCCEEDED, Case, World, end, world
 from tests.apply.packages import an_object, text
+from tests.drivers.client import attach
 
 TASK = text(an_object("Task", "roll", "roll", every="1h", query="buckets()"))
 BUCKET = text(an_object("Bucket", "logs", "logs"))
@@ -76,3 +82,30 @@ async def test_a_taken_name_that_is_never_listed_blocks_the_operation(faulty: Wo
     case.driver.heal()
     assert (await case.recover(events[0].operation_id))[-1].finished.state == SUCCEEDED
     assert await has_one(case)
+
+
+async def test_it_is_not_sent_again_while_another_operation_detaches_a_label_from_it(tmp_path: Path) -> None:
+    """A person attached a label of another stack to the resource before the outcome of its creation was known."""
+    async with world(tmp_path, replace(QUICK, recovery=2.0)) as faulty:
+        faulty.driver.memory = Memory.NOTHING
+        theirs = await faulty.case_with(text(an_object("Label", "l", "sensors")))
+        case = replace(theirs, stack="mine")
+        case.driver.fail(calls={0: CallFault.CUT_OFF})
+        stream = case.events(TASK)
+        operation = (await anext(stream)).operation_id
+        with pytest.raises(TokenStale):
+            [event async for event in stream]
+        ids = dict((await case.look()).ids)
+        await case.driver.change(case.org, attach("Task", ids["Task"], ids["Label"]))
+        case.driver.heal()
+        _, detaching, opened = await in_the_middle_of(theirs, 2, text(an_object("Dashboard", "d", "board")))
+
+        # The recovery loop takes the operation over.
+        blocked = [event async for event in case.watch(operation)][-1].finished
+
+        opened.set()
+        assert end(await detaching).state == SUCCEEDED
+        assert blocked.state == BLOCKED
+        assert (await case.recover(operation))[-1].finished.state == SUCCEEDED
+        assert {key[0]: id_ for key, (_, id_) in (await case.look()).recorded.items()} == {"Task": ids["Task"]}
+        assert [kind for kind, _ in (await case.look()).ids].count("Task") == 1

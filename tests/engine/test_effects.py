@@ -30,6 +30,7 @@ from services.engine.claims import (
     ClaimedName,
     ClaimedResource,
     ClaimedSecret,
+    ClaimMode,
     adopted_claims,
 )
 from services.engine.effects import (
@@ -275,6 +276,7 @@ RESOURCE, ROLL, TURN = ClaimedResource("Task", "t1"), ClaimedName("work", "roll"
         (Step(0, 0, Verb.DELETE, TASK, "t1", old_spec=CALLED), [RESOURCE, ROLL]),
         (ROWS[Attach].step, [ClaimedAssociation("Task", "t1", "l1")]),
         (ROWS[Detach].step, [ClaimedAssociation("Task", "t1", "l1")]),
+        (ROWS[Detach].step._replace(key=Key("Task", "")), [ClaimedAssociation("Task", "t1", "l1"), RESOURCE]),
         (ROWS[Attach].step._replace(resource_id=""), []),
         (ROWS[PutSecret].step, [ClaimedSecret("k")]),
         (ROWS[DeleteSecret].step, [ClaimedSecret("k")]),
@@ -288,6 +290,13 @@ def test_claims_cover_the_step_and_its_inverse(step: Step, claims: Sequence[Clai
     if not effect.makes:
         assert {*inverse_of(effect).claims(ids, platform)} <= {*claims}
     assert effect.awaits_claims(platform) == effect.is_of_secret
+
+
+def test_a_detachment_removes_the_association_and_leaves_the_resource() -> None:
+    """The owner of a resource that other stacks use may let it go, and delete the label on it."""
+    effect = effect_of(ROWS[Detach].step._replace(key=Key("Task", "")))
+    claims = effect.claims(ids_of(effect.step), PLATFORM)
+    assert [effect.claim_mode(each) for each in claims] == [ClaimMode.REMOVE, ClaimMode.ALONE]
 
 
 def test_a_repeatable_name_is_claimed_where_only_it_identifies_the_created_resource() -> None:

@@ -55,6 +55,7 @@ _CREATE = "services/engine/effects/create.py"
 _DELETE = "services/engine/effects/delete.py"
 _UPDATE = "services/engine/effects/update.py"
 _IDS = "services/engine/ids.py"
+_LABELS = "services/engine/effects/labels.py"
 _PROGRESS = "services/engine/progress.py"
 _SCHEDULER = "services/engine/scheduler.py"
 _STEP_LIFE = "services/engine/step_state.py"
@@ -596,6 +597,15 @@ MUTATIONS: tuple[Mutation, ...] = (
         frozenset({"ORDER"}),
         200,
         situation="turned on NATIVE, refused_records",
+    ),
+    Mutation(
+        "resource_that_loses_its_label_not_claimed",
+        _LABELS,
+        "return [association] if self.step.key.name else [association, *Effect.claims(self, ids, platform)]",
+        "return [association]",
+        frozenset({"I8", "OTHERS"}),
+        200,
+        frozenset({"person"}),
     ),
     Mutation(
         "token_refused_for_ever",

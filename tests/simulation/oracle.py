@@ -499,7 +499,7 @@ class Oracle:
             needed = f"n:{_NAME_SCOPES.get(change.key.kind, change.key.kind)}:{change.display_name}"
         elif step.HasField("create") and fact.state == "DONE":
             needed = f"i:{change.key.kind}:{fact.resource_id}"
-        elif fact.state in ("INTENT", "UNKNOWN", "DONE") and (step.HasField("update") or step.HasField("delete")):
+        elif fact.state in ("INTENT", "UNKNOWN", "DONE") and _claims_its_resource(step):
             needed = f"i:{change.key.kind}:{change.resource_id}" if change.resource_id else ""
         else:
             return
@@ -820,6 +820,11 @@ class Oracle:
                 continue
             state = operation.state if operation else "unknown"
             self._trace.violate("I3", f"{resource.kind} {id_}, made by {name} ({state}), has no owner")
+
+
+def _claims_its_resource(step: plan_pb2.Step) -> bool:
+    """Whether a step needs a claim on the resource that it changes; a label of an object's resource does not."""
+    return step.HasField("update") or step.HasField("delete") or (step.HasField("detach") and not step.detach.key.name)
 
 
 def _keys(step: plan_pb2.Step) -> set[Key]:

@@ -16,7 +16,6 @@ class Delete(Effect):
     __slots__ = ()
     removes: ClassVar[bool] = True
     expects: ClassVar[bool] = True
-    claim_mode: ClassVar[ClaimMode] = ClaimMode.REMOVE
 
     def inverse(self) -> Step:
         """Create the resource again, with another id."""
@@ -30,6 +29,10 @@ class Delete(Effect):
         """The resource and its name: an undo creates it again."""
         names = claimed_names(self.step.key.kind, [self.step.old_spec], platform)
         return [*Effect.claims(self, ids, platform), *names]
+
+    def claim_mode(self, what: Claimed) -> ClaimMode:
+        """No other stack may use the resource."""
+        return ClaimMode.REMOVE
 
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
         """A resource that is gone counts as deleted, by this step or by another writer."""

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from services.core.model import Step, Verb
-from services.engine.claims import ClaimMode
+from services.engine.claims import Claimed, ClaimedAssociation, ClaimMode
 from services.engine.effects.labels import LabelEffect
 
 
@@ -13,8 +13,11 @@ class Detach(LabelEffect):
     __slots__ = ()
     attaches: ClassVar[bool] = False
     removes: ClassVar[bool] = True
-    claim_mode: ClassVar[ClaimMode] = ClaimMode.REMOVE
 
     def inverse(self) -> Step:
         """Attach it again."""
         return self._turned(Verb.ATTACH)
+
+    def claim_mode(self, what: Claimed) -> ClaimMode:
+        """No other stack may use the association; the resource stays."""
+        return ClaimMode.REMOVE if isinstance(what, ClaimedAssociation) else ClaimMode.ALONE

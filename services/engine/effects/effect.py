@@ -76,9 +76,6 @@ class Effect(ABC):
     is_of_secret: ClassVar[bool] = False
     """Whether it is about a secret: no stack owns it, no value can be read, and values are kept in memory only."""
 
-    claim_mode: ClassVar[ClaimMode] = ClaimMode.ALONE
-    """The mode of its claims."""
-
     @property
     def number(self) -> int:
         """The number of its step."""
@@ -147,6 +144,10 @@ class Effect(ABC):
     def claims(self, ids: ResourceIds, platform: PlatformTraits) -> Sequence[Claimed]:
         """The claims that the operation needs before this is sent (docs/reference/engine.md, "Claims")."""
         return [ClaimedResource(self.step.key.kind, self.target(ids))]
+
+    def claim_mode(self, what: Claimed) -> ClaimMode:
+        """The mode of its claim on *what*."""
+        return ClaimMode.ALONE
 
     def awaits_claims(self, platform: PlatformTraits) -> bool:
         """Whether it waits for a claim that another operation releases soon; else it fails."""

@@ -24,10 +24,16 @@ class LabelEffect(Effect):
         return bool(self.target(ids) and self.label_id(ids))
 
     def claims(self, ids: ResourceIds, platform: PlatformTraits) -> Sequence[Claimed]:
-        """The association alone, as another stack may own either side; a resource created here needs no claim."""
+        """
+        The association alone, as another stack may own either side; a resource created here needs no claim.
+
+        A resource that no object names had no owner in the plan. It is claimed, too: a stack that adopts it meanwhile
+        would own a resource whose labels change by another operation.
+        """
         if not self.step.resource_id:
             return []
-        return [ClaimedAssociation(self.step.key.kind, self.target(ids), self.label_id(ids))]
+        association = ClaimedAssociation(self.step.key.kind, self.target(ids), self.label_id(ids))
+        return [association] if self.step.key.name else [association, *Effect.claims(self, ids, platform)]
 
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
         """The labels of the resource show the outcome."""
