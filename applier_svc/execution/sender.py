@@ -43,6 +43,7 @@ class WriteLease(Protocol):
 
         Raises:
             LeaseLost: Another operation may be writing; send nothing more.
+            OperationNotFound: The store lacks the operation since it was restored from a backup; send nothing more.
         """
 
     async def raise_token(self) -> None:

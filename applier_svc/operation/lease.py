@@ -106,7 +106,7 @@ class Lease:
         self._position = position
         self._timeouts = timeouts
         self._expires = taken + timeouts.lease
-        self._lost: LeaseLost | None = None
+        self._lost: LeaseLost | OperationNotFound | None = None
         # Each lock is held during a call to the store with the token. There are two, so that no renewal waits for a
         # slow write.
         self._write_turn, self._renewal_turn = asyncio.Lock(), asyncio.Lock()
@@ -118,6 +118,7 @@ class Lease:
 
         Raises:
             LeaseLost: It has expired, or cannot be renewed in time; it stays lost.
+            OperationNotFound: The store lacks the operation since it was restored from a backup; the lease stays lost.
         """
         needed = seconds + self._timeouts.margin
         if self._lost is None and self._left() < needed:
@@ -363,7 +364,7 @@ class Lease:
         )
         try:
             return await repeated(retrying, attempt)
-        except LeaseLost as error:
+        except (LeaseLost, OperationNotFound) as error:
             self._lost = error
             raise
 
@@ -372,7 +373,7 @@ class Lease:
         try:
             async with self._renewal_turn:
                 await self._renew_once(self.token)
-        except LeaseLost as error:
+        except (LeaseLost, OperationNotFound) as error:
             self._lost = error
         except PkgerError:
             # The next attempt follows after a third of the lease.

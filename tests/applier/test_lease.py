@@ -15,7 +15,14 @@ from pkger.model.v1.object_pb2 import StackRef
 from pkger.model.v1.plan_pb2 import OPERATION_KIND_APPLY
 
 from applier_svc.operation.lease import Lease, take
-from services.core.errors import LeaseLost, RequestInvalid, ServiceUnavailable, StackLeased, TokenStale
+from services.core.errors import (
+    LeaseLost,
+    OperationNotFound,
+    RequestInvalid,
+    ServiceUnavailable,
+    StackLeased,
+    TokenStale,
+)
 from services.rpc.call import loop_time
 from services.rpc.client import Peer
 from tests.applier.faulty import CallFault, ItemFault
@@ -182,6 +189,30 @@ async def test_the_token_is_not_raised_during_a_renewal(tmp_path: Path, first: s
         assert (await lease.hold(0.0)).token == taken.token + 1
         await lease.confirm()
         await lease.drop()
+
+
+async def test_an_operation_that_a_restored_store_lacks_has_lost_its_lease(tmp_path: Path) -> None:
+    """It sends nothing more, although its lease has not expired."""
+    async with (
+        faulty_store(tmp_path / "stack.db") as (_, address),
+        Peer("stack", address, connect=transport_of_loop().connect) as store,
+    ):
+        begin = journal_pb2.BeginOperationRequest(
+            stack=StackRef(name="prod"),
+            create_missing=True,
+            operation_id="operation-1",
+            kind=OPERATION_KIND_APPLY,
+            holder="me",
+        )
+        taken = (await take(store, begin, QUICK)).lease
+        await taken.drop()
+        for renews in (True, False):
+            lease = Lease(store, taken.stack, "operation-0", taken.token, loop_time() - 10, QUICK)
+            with pytest.raises(OperationNotFound):
+                await (lease.hold(25) if renews else lease.confirm())
+            with pytest.raises(OperationNotFound):
+                await lease.hold(0.0)
+            await lease.drop()
 
 
 @pytest.mark.real_time
