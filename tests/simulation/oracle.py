@@ -155,7 +155,7 @@ class Oracle:
         if not isinstance(request, driver_pb2.MutateRequest) or not attempt.caller.name.startswith("applier"):
             return
         self._trace.count(f"sent Mutate by {'one' if self._world.scenario.appliers == 1 else 'one of several'}")
-        operation = self._working_on(request.fence.scope)
+        operation = self._sender(request.fence)
         found = []
         for mutation in request.mutations:
             sent = self._intended(operation, mutation) if operation else None
@@ -239,11 +239,16 @@ class Oracle:
         """How often the lease of an operation was taken."""
         return self._seen.takeovers(operation)
 
-    def _working_on(self, stack: str) -> Operation | None:
-        for operation in self.store.operations.values():
-            if operation.stack == stack and not operation.is_finished:
-                return operation
-        return None
+    def _sender(self, fence: driver_pb2.Fence) -> Operation | None:
+        """
+        The unfinished operation that sends a request with *fence*; None: the store lacks it, or it is finished.
+
+        It is not always the unfinished operation on its stack: an operation that a restored store lacks sends mutations
+        until its next call of the store, and another one may have begun on the stack.
+        """
+        operation = self.store.operations.get(fence.operation_id)
+        is_it = operation is not None and operation.stack == fence.scope and not operation.is_finished
+        return operation if is_it else None
 
     def _intended(self, operation: Operation, mutation: driver_pb2.Mutation) -> Sent | None:
         """The step with an open intent that *mutation* applies or undoes; None: there is none."""
