@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from bench.applying import applying
+from bench.definitions import of_definitions
 from bench.door import door
 from bench.evaluating import evaluating
 from bench.figures import Figure, median_of, seconds, table
@@ -50,6 +51,7 @@ def main() -> None:
         for mix in (Mix.SMALL, Mix.MIXED):
             figures += parsing_floors(size, mix)
     figures += evaluating(min(1_000, max(sizes)))
+    figures += of_definitions(min(1_000, max(sizes)))
     for size in () if options.parsing else sizes:
         for mix in (Mix.SMALL, Mix.MIXED):
             figures += asyncio.run(applying(size, mix))

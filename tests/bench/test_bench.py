@@ -43,6 +43,8 @@ ROWS = [
     *("parse: CPU time, a new text", "new, and kept in the cache", "all documents known") * 2,
     "Jsonnet: program to JSON, with jsonnet",
     "Jsonnet: program to JSON, with rjsonnet",
+    "validate a blueprint",
+    "render templates",
     *(
         row
         for _ in Mix
