@@ -603,7 +603,10 @@ def _stack_to_work_on(
         new = stacks.new_stack(missing, new_id, "", State.PENDING, now)
     if not tx.stacks.insert(new):
         raise StackExists(new.called, new.record.target.org)
-    return new, Lease()
+    # The id of a stack that a plan creates derives from the plan, and is used again if an operation of it showed its
+    # token and did not start.
+    before = tx.operations.last_on(new.record.id)
+    return new, Lease(token=before.token if before else 0)
 
 
 def _taken(tx: Transaction, stack: Stack, last: Lease, request: BeginRequest, now: int) -> Lease:

@@ -11,7 +11,7 @@ from pkger.journal.v1.journal_pb2_grpc import add_JournalServiceServicer_to_serv
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import add_StackServiceServicer_to_server
 
-from services.core.errors import ServiceUnavailable
+from services.core.errors import PlanStale, ServiceUnavailable
 from services.rpc.process import Service
 from services.system import MachineIds
 from stack_svc.journal_servicer import JournalServicer
@@ -30,6 +30,7 @@ class FaultyJournal(JournalServicer):
         losses: How many of the next records and removals are written without a response.
         unread: How many of the next reads of a stack fail.
         lost_raises: How many of the next raises of a token are written without a response.
+        refused_starts: How many of the next starts of an operation are refused.
         slow_renewals: Seconds that a renewal takes to arrive, and its response takes to return.
         renewed: Set when a lease was renewed.
     """
@@ -39,6 +40,7 @@ class FaultyJournal(JournalServicer):
         self.losses = 0
         self.unread = 0
         self.lost_raises = 0
+        self.refused_starts = 0
         self.slow_renewals = 0.0
         self.renewed = asyncio.Event()
 
@@ -53,6 +55,14 @@ class FaultyJournal(JournalServicer):
             raise ServiceUnavailable("stack", "elsewhere", "scripted")
         await asyncio.sleep(self.slow_renewals)
         return answer
+
+    async def AdvanceOperation(
+        self, request: journal_pb2.AdvanceOperationRequest, context: object
+    ) -> journal_pb2.AdvanceOperationResponse:
+        if request.HasField("start") and self.refused_starts:
+            self.refused_starts -= 1
+            raise PlanStale(request.start.plan_id, "scripted")
+        return await super().AdvanceOperation(request, context)
 
     async def FinishOperation(
         self, request: journal_pb2.FinishOperationRequest, context: object

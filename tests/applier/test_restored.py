@@ -14,8 +14,9 @@ import pytest
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
 
-from services.core.errors import OperationUnfinished, PlanUsed, ServiceUnavailable, TokenStale
+from services.core.errors import OperationUnfinished, PlanStale, PlanUsed, ServiceUnavailable, TokenStale
 from tests.applier.faulty import CallFault
+from tests.applier.stores import faulty_store
 from tests.applier.world import BLOCKED, QUICK, ROLLED_BACK, SUCCEEDED, Case, Events, World, end, world
 from tests.apply.packages import an_object, text
 from tests.stack.service import Clock, stack_service
@@ -391,3 +392,17 @@ async def test_an_apply_with_nothing_to_do_shows_no_token(faulty: World) -> None
     case.driver.unshown = 1
     assert end(await case.apply(package(0))).no_change
     assert case.driver.unshown == 1
+
+
+async def test_a_plan_whose_operation_showed_its_token_and_did_not_start_can_run(tmp_path: Path) -> None:
+    """Its new stack, which has an id of the plan, was removed with that operation: the platform alone knows the id."""
+    async with (
+        faulty_store(tmp_path / "stack.db") as (journal, address),
+        world(tmp_path, given={"stack": address}) as faulty,
+    ):
+        case = faulty.case()
+        plan = await case.plan(package(1))
+        journal.refused_starts = 1
+        with pytest.raises(PlanStale):
+            await case.apply_plan(plan)
+        assert end(await case.apply_plan(plan)).state == SUCCEEDED
