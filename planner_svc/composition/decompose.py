@@ -25,6 +25,7 @@ def decompose(kept: KeptPackage, dropped: Collection[Key] = ()) -> dict[str, Com
     """
     dropped_names = {family_and_name(key) for key in dropped}
     objects: defaultdict[str, list[Object]] = defaultdict(list)
+    labels: dict[tuple[str, Key], tuple[Key, ...]] = {}
     own_names: defaultdict[str, dict[tuple[str, str], str]] = defaultdict(dict)
     for item in kept.objects:
         declarations = kept.declarations.get(item.key, ())
@@ -32,7 +33,8 @@ def decompose(kept: KeptPackage, dropped: Collection[Key] = ()) -> dict[str, Com
             objects[package_of(item.key.name)].append(item)
         for each in declarations:
             package = package_of(each.key.name)
-            objects[package].append(item._replace(associations=each.labels))
+            objects[package].append(item)
+            labels[package, item.key] = each.labels
             own_names[package][family_and_name(item.key)] = each.key.name
     shared: dict[tuple[str, str], list[str]] = {
         family_and_name(key): [key.name, *(each.key.name for each in declarations if each.key != key)]
@@ -42,8 +44,13 @@ def decompose(kept: KeptPackage, dropped: Collection[Key] = ()) -> dict[str, Com
     for installed in kept.packages:
         requires = frozenset(each.name for each in installed.requires)
         name_of = _names_in(shared, own_names[installed.name], requires, dropped_names)
-        items = tuple(renamed(item, name_of) if _concerns(item, shared) else item for item in objects[installed.name])
-        components[installed.name] = Component(installed.name, Package(items), requires)
+        items = (
+            (renamed(item, name_of) if _concerns(item, shared) else item)._replace(
+                associations=labels.get((installed.name, item.key), item.associations)
+            )
+            for item in objects[installed.name]
+        )
+        components[installed.name] = Component(installed.name, Package(tuple(items)), requires)
     return components
 
 

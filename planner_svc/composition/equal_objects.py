@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from planner_svc.composition.full_names import package_of, renamed, with_both
+from planner_svc.composition.full_names import names_any, package_of, renamed, with_both
 from planner_svc.composition.model import SharedDifference
 from services.core.model import Key, Object, PlatformTraits
 from services.kinds.comparing import differences
@@ -20,7 +20,7 @@ class Merging(NamedTuple):
     Attributes:
         objects: The objects, each at the place of the one that keeps its key.
         differing: The differences of objects with equal names that are not equal.
-        declarations: The declarations of each object that was several, by its key.
+        declarations: The declarations of each object that was several, or names such an object, by its key.
     """
 
     objects: tuple[Object, ...]
@@ -60,10 +60,15 @@ def merged(
 
     by_key = {item.key: renamed(item, kept_name) for item in objects}
     differing = []
-    declarations: dict[Key, tuple[Declaration, ...]] = {}
+    shared_names = {family_and_name(item.key) for group in groups for item in group}
+    declarations: dict[Key, tuple[Declaration, ...]] = {
+        item.key: (Declaration(item.key, item.associations),) for item in objects if names_any(item, shared_names)
+    }
     for first, *others in groups:
         members = sorted((first, *others), key=lambda item: item.key)
-        declarations[first.key] = tuple(Declaration(each.key, by_key[each.key].associations) for each in members)
+        declarations |= {first.key: tuple(Declaration(each.key, each.associations) for each in members)}
+        for other in others:
+            declarations.pop(other.key, None)
         for other in others:
             item, equal = by_key[first.key], by_key.pop(other.key)
             fields = differences(

@@ -28,6 +28,7 @@ from planner_svc.package_stack.records import (
 )
 from planner_svc.package_stack.refusals import refuse_other_stacks
 from planner_svc.packages.inputs import PackageInputs
+from planner_svc.packages.listings import Listing
 from planner_svc.packages.messages import warning_text
 from planner_svc.packages.requests import ChangesRequest, changes_request
 from planner_svc.packages.resolving import PackageResolver
@@ -36,7 +37,7 @@ from planner_svc.resolution.conflicts import not_installed
 from planner_svc.resolution.graphs import ordered
 from planner_svc.resolution.model import ChangeAction, Conflict, ConflictCode, Fact, FactKind, Resolution
 from planner_svc.resolution.situation import read_situation
-from services.core.errors import SharedDiffers, SourceTooLarge
+from services.core.errors import RepositoryUnavailable, SharedDiffers, SourceTooLarge
 from services.core.limits import MOST_PACKAGES
 from services.core.model import Key, Package, StackRecord
 from services.kinds.registry import family_and_name, family_of
@@ -186,7 +187,7 @@ class PackageStackInputs:
         async def fetch(name: str, version: Version, new_repository: str | None) -> None:
             repository = new_repository or requested.get(name) or installed[name].repository
             digest = recorded_digest(before.get(name), requested.get(name))
-            files[name] = await self._packages.files(listings[repository or ""], name, version, digest)
+            files[name] = await self._packages.files(_listed(listings, repository or ""), name, version, digest)
 
         await asyncio.gather(*(fetch(each.name, each.new, each.repository) for each in moved if each.new))
         limit = self._packages.bounds.bytes
@@ -197,6 +198,18 @@ class PackageStackInputs:
     async def _parsed(self, files: Mapping[str, VersionFiles]) -> dict[str, ParsedPackage]:
         parsed = await asyncio.gather(*(self._packages.parsed(name, each) for name, each in files.items()))
         return dict(zip(files, parsed, strict=True))
+
+
+def _listed(listings: Mapping[str, Listing], repository: str) -> Listing:
+    """
+    A repository that the resolution has read.
+
+    Raises:
+        RepositoryUnavailable: It is not in the list any more.
+    """
+    if repository not in listings:
+        raise RepositoryUnavailable(repository, "it was removed from the list while the plan was made; plan again")
+    return listings[repository]
 
 
 def _components(

@@ -22,11 +22,12 @@ from services.packages.versions import Version
 
 class Declaration(NamedTuple):
     """
-    What one package declares of an object that several packages declare alike.
+    What one package declares of an object that several packages declare alike, or that names such an object.
 
     Attributes:
         key: The full name that the object has in this package.
-        labels: The labels that the package declares, as the object names them, sorted.
+        labels: The full names of the labels that the package declares, sorted; of a label that several packages
+            declare, the one that this package names.
     """
 
     key: Key
@@ -43,7 +44,7 @@ class KeptPackage:
         untouched: Keys of objects that the stack had and the apply skipped, without a wanted state. Some of them are in
             *objects*, as other objects refer to them.
         packages: The installed packages, sorted by name; none in a stack without packages.
-        declarations: The declarations of objects that several packages declare, by key.
+        declarations: The declarations of objects that several packages declare, or that name such objects, by key.
     """
 
     objects: tuple[Object, ...]

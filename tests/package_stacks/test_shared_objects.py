@@ -191,3 +191,33 @@ async def test_three_packages_share_a_resource_to_the_last(client: Client) -> No
         assert step_words(await client.change(f"uninstall {name}")) == []
         assert [*(await client.ids()).values()] == [before]
     assert step_words(await client.change("uninstall q")) == ["delete Bucket q.web"]
+
+
+async def test_a_label_that_is_named_twice_is_two_when_the_packages_differ(client: Client) -> None:
+    """Its own label and the one that it requires are one resource at first, and then two."""
+    bucket = a_bucket(associations=[{"kind": "Label", "name": name} for name in ("env", "p.env")])
+    objects = {
+        "p@1.0.0": [an_env()],
+        "p@2.0.0": [an_env(display_name="other")],
+        "p@3.0.0": [],
+        "q": [an_env(), bucket],
+    }
+    await client.publish("p 1.0.0 | 2.0.0 | 3.0.0", "q 1.0.0 [p]", objects=objects)
+    await client.change("install p@1.0.0 q")
+    assert sorted(await client.ids()) == ["Bucket:q.web", "Label:p.env"]
+    assert (await client.conflict("install p@3.0.0")).code == "BROKEN_REFERENCE"
+    plan = await client.change("install p@2.0.0")
+    assert "attach Bucket q.web p.env" in step_words(plan) or "attach Bucket q.web q.env" in step_words(plan)
+    [labels] = [each.label_ids for each in (await client.look()).resources if each.kind == "Bucket"]
+    assert len(labels) == 2
+    await check_history(client.case)
+    assert (await drift(client.case)).differences == {}
+
+
+async def test_an_update_that_drops_a_label_breaks_those_that_name_it_and_have_an_equal_one(client: Client) -> None:
+    bucket = a_bucket(associations=[{"kind": "Label", "name": "p.env"}])
+    await client.publish(
+        "p 1.0.0 | 2.0.0", "q 1.0.0 [p]", objects={"p@1.0.0": [an_env()], "p@2.0.0": [], "q": [an_env(), bucket]}
+    )
+    await client.change("install p@1.0.0 q")
+    assert (await client.conflict("install p@2.0.0")).code == "BROKEN_REFERENCE"

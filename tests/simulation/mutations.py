@@ -631,6 +631,19 @@ MUTATIONS: tuple[Mutation, ...] = (
         200,
         frozenset({"backup", "rivals", "net"}),
     ),
+    Mutation(
+        "token_of_a_removed_stack_forgotten",
+        _JOURNAL,
+        """\
+    return new, Lease(token=before.token if before else 0)
+""",
+        """\
+    return new, Lease()
+""",
+        frozenset({"NOT_RESTORED"}),
+        400,
+        frozenset({"plans", "kills", "codes", "net"}),
+    ),
 )
 """All defects. Defects that were fixed in the engine are put back here, with the bound that found them."""
 

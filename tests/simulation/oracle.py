@@ -545,6 +545,14 @@ class Oracle:
                 self._check_steps(operation)
             elif operation.state == "ROLLED_BACK" and not self._has_been_restored:
                 self._check_undone(operation)
+            elif operation.state == "BLOCKED":
+                self._check_blocked(operation)
+
+    def _check_blocked(self, operation: Operation) -> None:
+        """No operation is blocked as that of a restored store, unless one was restored, or the platform says so."""
+        is_misled = self._has_been_restored or not {"clock", "bad_answers"}.isdisjoint(self._world.scenario.features)
+        if "the store was restored" in operation.cause and not is_misled:
+            self._trace.violate("NOT_RESTORED", f"{operation.name} is blocked: {operation.cause}")
 
     def _check_record(self, operation: Operation) -> None:
         """What a stack records at the end of an operation is on the platform, unless a person changed it."""
