@@ -47,7 +47,7 @@ async def door(calls: int) -> list[Figure]:
                 (
                     await _seconds(open_socket, calls),
                     await _seconds(socket, calls),
-                    await _seconds(open_port, calls),
+                    await _seconds(open_port, calls, sent),
                     await _seconds(port, calls, sent),
                 )
                 for _ in range(ROUNDS)
