@@ -1,5 +1,7 @@
 """DefinitionService on the wire: it translates and delegates, each call one transaction."""
 
+import asyncio
+
 from pkger.stack.v1 import definition_pb2, definition_pb2_grpc
 
 from services.rpc import page_tokens
@@ -21,7 +23,8 @@ class DefinitionServicer(definition_pb2_grpc.DefinitionServiceServicer):
         self, request: definition_pb2.PutDefinitionsRequest, context: object
     ) -> definition_pb2.PutDefinitionsResponse:
         """Store definitions."""
-        changes = messages.changes_from_pb(request)
+        # In a thread, so that leases are renewed while large definitions are validated.
+        changes = await asyncio.to_thread(messages.changes_from_pb, request)
         key = RequestId(request.request_id, [content_digest(request)])
         stored = await self._store.write(lambda tx: definitions.put(tx, changes, key))
         return definition_pb2.PutDefinitionsResponse(definitions=map(messages.listed_to_pb, stored))

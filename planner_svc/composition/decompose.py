@@ -44,12 +44,11 @@ def decompose(kept: KeptPackage, dropped: Collection[Key] = ()) -> dict[str, Com
     for installed in kept.packages:
         requires = frozenset(each.name for each in installed.requires)
         name_of = _names_in(shared, own_names[installed.name], requires, dropped_names)
-        items = (
-            (renamed(item, name_of) if _concerns(item, shared) else item)._replace(
-                associations=labels.get((installed.name, item.key), item.associations)
-            )
-            for item in objects[installed.name]
-        )
+        items = [renamed(item, name_of) if _concerns(item, shared) else item for item in objects[installed.name]]
+        for place, item in enumerate(objects[installed.name]):
+            declared = labels.get((installed.name, item.key))
+            if declared is not None:
+                items[place] = items[place]._replace(associations=declared)
         components[installed.name] = Component(installed.name, Package(tuple(items)), requires)
     return components
 

@@ -42,14 +42,15 @@ class Neighbours:
         """
         The package, those that require it, and those that one of its versions leads to, by name.
 
-        Each has only its requirements of the others. What requires the package is there, whatever else requires it.
+        Each has only its requirements of the others. What requires the package is there, whatever else requires it. If
+        the package may be in a cycle, all packages of the stack: then its requirers may leave because it moves.
         """
         required = self._led_to(name)
         requirers = {each for each in self._requirers.get(name, ()) if each in self._present}
         above = _reached(self._requirers, [name])
-        # A version that requires what requires the package may make a cycle, over however many packages.
-        between = above if not above.isdisjoint(required - {name}) else frozenset[str]()
-        names = {name, *requirers, *required, *between} & self.installed.keys()
+        if not above.isdisjoint(required - {name}):
+            return dict(self.installed)
+        names = {name, *requirers, *required} & self.installed.keys()
         return {each: self._among(names, each, is_there=each in requirers) for each in sorted(names)}
 
     def _among(self, names: Iterable[str], name: str, is_there: bool) -> InstalledPackage:

@@ -4,7 +4,7 @@ from pkger.model.v1 import definition_pb2 as model_pb2
 from pkger.stack.v1 import definition_pb2
 
 from stack_svc.messages.fields import timestamp
-from stack_svc.rules.definitions import DefinitionChange, check_changes, checked_change
+from stack_svc.rules.definitions import DefinitionChange, check_count, check_named_once, checked_change
 from stack_svc.store.definitions import StoredDefinition
 
 
@@ -33,6 +33,7 @@ def changes_from_pb(request: definition_pb2.PutDefinitionsRequest) -> list[Defin
     Raises:
         RequestInvalid: One is not valid, they are too many, or one is named twice.
     """
+    check_count(len(request.changes))
     changes = [
         checked_change(
             f"changes[{number}].definition",
@@ -43,5 +44,5 @@ def changes_from_pb(request: definition_pb2.PutDefinitionsRequest) -> list[Defin
         )
         for number, change in enumerate(request.changes)
     ]
-    check_changes(changes)
+    check_named_once(changes)
     return changes

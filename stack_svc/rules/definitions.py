@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.actions.canonical import definition_text, kind_of
 from services.actions.definitions import ActionSet, Blueprint
 from services.actions.signatures import FUNCTIONS
-from services.actions.validation import validate
+from services.actions.validation import LARGEST_DEFINITION, validate
 from services.core.errors import DefinitionChanged, DefinitionNotFound, RequestInvalid
 from services.core.text_lists import and_more
 from services.kinds.format.canonical import plain
@@ -62,6 +62,8 @@ def checked_change(field: str, kind: str, name: str, json: str, expected_etag: s
     Raises:
         RequestInvalid: It is not valid, has another kind or name, or is an action set.
     """
+    if (size := len(json.encode())) > LARGEST_DEFINITION:
+        raise RequestInvalid(f"{field}.json", f"has {size:,} bytes; at most {LARGEST_DEFINITION:,} are accepted")
     try:
         document = plain(read_value(json))
     except ValueError as error:
@@ -82,15 +84,24 @@ def checked_change(field: str, kind: str, name: str, json: str, expected_etag: s
     return DefinitionChange(kind, name, description, definition_text(definition), expected_etag)
 
 
-def check_changes(changes: Sequence[DefinitionChange]) -> None:
+def check_count(count: int) -> None:
     """
-    Refuse changes that are none, too many, or name a definition twice.
+    Refuse no definitions, and too many, before they are read.
+
+    Raises:
+        RequestInvalid: *count* is out of bounds.
+    """
+    if not 1 <= count <= MOST_CHANGES:
+        raise RequestInvalid("changes", f"has {count} entries; give 1 to {MOST_CHANGES}")
+
+
+def check_named_once(changes: Sequence[DefinitionChange]) -> None:
+    """
+    Refuse changes that name a definition twice.
 
     Raises:
         RequestInvalid: They do.
     """
-    if not 1 <= len(changes) <= MOST_CHANGES:
-        raise RequestInvalid("changes", f"has {len(changes)} entries; give 1 to {MOST_CHANGES}")
     first: dict[tuple[str, str], int] = {}
     for number, change in enumerate(changes):
         position = first.setdefault((change.kind, change.name), number)

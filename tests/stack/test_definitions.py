@@ -174,7 +174,7 @@ ACTION_SET = {
             "changes[1].definition.json",
             "is not valid: spec.actions.a.phases",
         ),
-        ([a_config_map(text="x" * (256 << 10))], "changes[0].definition.json", "is not valid"),
+        ([a_config_map(text="x" * (256 << 10))], "changes[0].definition.json", "at most 262,144 are accepted"),
     ],
 )
 async def test_what_is_not_valid_is_refused(

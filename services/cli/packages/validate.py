@@ -115,8 +115,10 @@ async def _findings(
             await reading.parse_definitions(parser_pb2.ParseDefinitionsRequest(sources=left))
         )
 
-    definitions = [source for source in sources if has_definitions(source)]
-    package = [source for source in sources if source not in definitions]
+    definitions: list[parser_pb2.Source] = []
+    package: list[parser_pb2.Source] = []
+    for source in sources:
+        (definitions if has_definitions(source) else package).append(source)
     findings = []
     if package or unreadable or not definitions:
         findings.append(await _check(of_package, package, unreadable))
