@@ -46,12 +46,14 @@ class Neighbours:
         the package may be in a cycle, all packages of the stack: then its requirers may leave because it moves.
         """
         required = self._led_to(name)
-        requirers = {each for each in self._requirers.get(name, ()) if each in self._present}
+        # What is installed may require a package that comes new: then its requirement was broken before.
+        new = required - self.installed.keys()
+        requirers = {each for to in (name, *new) for each in self._requirers.get(to, ()) if each in self._present}
         above = _reached(self._requirers, [name])
         if not above.isdisjoint(required - {name}):
             return dict(self.installed)
         names = {name, *requirers, *required} & self.installed.keys()
-        return {each: self._among(names, each, is_there=each in requirers) for each in sorted(names)}
+        return {each: self._among(names | new, each, is_there=each in requirers) for each in sorted(names)}
 
     def _among(self, names: Iterable[str], name: str, is_there: bool) -> InstalledPackage:
         package = self.installed[name]
