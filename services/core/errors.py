@@ -102,6 +102,15 @@ class Reason(StrEnum):
     REPOSITORY_IN_USE = "REPOSITORY_IN_USE"
     DEFINITION_NOT_FOUND = "DEFINITION_NOT_FOUND"
     DEFINITION_CHANGED = "DEFINITION_CHANGED"
+    ACTION_SET_NOT_FOUND = "ACTION_SET_NOT_FOUND"
+    ACTION_SET_EXISTS = "ACTION_SET_EXISTS"
+    ACTION_SET_UNFINISHED = "ACTION_SET_UNFINISHED"
+    ACTION_SET_NOT_COMPLETE = "ACTION_SET_NOT_COMPLETE"
+    ACTION_SET_HAS_SNAPSHOTS = "ACTION_SET_HAS_SNAPSHOTS"
+    ARTIFACT_GONE = "ARTIFACT_GONE"
+    SNAPSHOT_NOT_FOUND = "SNAPSHOT_NOT_FOUND"
+    SNAPSHOT_CORRUPT = "SNAPSHOT_CORRUPT"
+    LIMIT_REACHED = "LIMIT_REACHED"
 
 
 class PkgerError(Exception):
@@ -252,14 +261,25 @@ class StackLeased(PkgerError):
     exit_status = "LOCKED"
     cli_hint = "--wait"
 
-    def __init__(self, stack: str, holder: str, operation: str, expires: str) -> None:
-        super().__init__(
+    def __init__(self, stack: str, holder: str, operation: str, expires: str, action_set: str = "") -> None:
+        """With an *action_set*, which has the stack reserved: *holder* and *expires* are empty."""
+        reserved = f"stack {stack!r} is reserved by action set {action_set} (operation {operation})"
+        leased = (
             f"operation {operation} of applier {holder} holds the lease of stack {stack!r} until {expires}, and may"
-            " renew it. Retry after the operation has ended; if the applier died, another one resumes the operation",
+        )
+        text = (
+            f"{reserved}. Retry after the action set has ended; recover a BLOCKED one, or delete it with force"
+            if action_set
+            else f"{leased} renew it. Retry after the operation has ended; if the applier died, another one resumes the"
+            " operation"
+        )
+        super().__init__(
+            text,
             stack=stack,
             holder=holder,
             operation=operation,
             expires=expires,
+            **({"action_set": action_set} if action_set else {}),
         )
 
     def retry_seconds(self, now: float) -> float:
@@ -347,6 +367,143 @@ class DefinitionChanged(PkgerError):
             expected=expected,
             actual=actual,
         )
+
+
+class ActionSetNotFound(PkgerError):
+    """The store has no such action set."""
+
+    reason = Reason.ACTION_SET_NOT_FOUND
+    code = "NOT_FOUND"
+    resource = ("pkger.model.v1.ActionSet", "action_set")
+    cli_hint = "`pkger actionsets list`"
+
+    def __init__(self, action_set: str) -> None:
+        super().__init__(
+            f"there is no action set {action_set!r}; ListActionSets lists the action sets", action_set=action_set
+        )
+
+
+class ActionSetExists(PkgerError):
+    """Another action set has the name."""
+
+    reason = Reason.ACTION_SET_EXISTS
+    code = "ALREADY_EXISTS"
+    resource = ("pkger.model.v1.ActionSet", "action_set")
+
+    def __init__(self, action_set: str) -> None:
+        super().__init__(
+            f"there is an action set {action_set!r} already; choose another name, or delete it first",
+            action_set=action_set,
+        )
+
+
+class ActionSetUnfinished(PkgerError):
+    """The action set is to be deleted and has not ended; *state* is that of its *operation*."""
+
+    reason = Reason.ACTION_SET_UNFINISHED
+    code = "FAILED_PRECONDITION"
+    cli_hint = "`pkger operations recover`, `pkger actionsets cancel`, --force"
+
+    def __init__(self, action_set: str, operation: str, state: str) -> None:
+        way = "recover it, or delete it with force" if state == "BLOCKED" else "wait for its end, or cancel it"
+        super().__init__(
+            f"action set {action_set!r} has not ended (operation {operation} is {state}); {way}",
+            action_set=action_set,
+            operation=operation,
+            state=state,
+        )
+
+
+class ActionSetNotComplete(PkgerError):
+    """The predecessor is in *state*, so that nothing can be made from it."""
+
+    reason = Reason.ACTION_SET_NOT_COMPLETE
+    code = "FAILED_PRECONDITION"
+    cli_hint = "`pkger actionsets show`"
+
+    def __init__(self, action_set: str, state: str) -> None:
+        super().__init__(
+            f"{action_set} is not complete ({state}); nothing can be made from it", action_set=action_set, state=state
+        )
+
+
+class ActionSetHasSnapshots(PkgerError):
+    """The action set made *snapshots*, at least one, that are not deleted."""
+
+    reason = Reason.ACTION_SET_HAS_SNAPSHOTS
+    code = "FAILED_PRECONDITION"
+    cli_hint = "--force"
+
+    def __init__(self, action_set: str, snapshots: Sequence[str]) -> None:
+        shown = fitting(snapshots, _SHOWN_LENGTH, ", ")
+        super().__init__(
+            f"action set {action_set!r} made snapshots that are not deleted: {listed(snapshots, len(shown))}; delete"
+            " them first, or delete the action set with force, which deletes them, too",
+            action_set=action_set,
+            snapshots=",".join(shown),
+            count=str(len(snapshots)),
+        )
+
+
+class ArtifactGone(PkgerError):
+    """A snapshot was deleted; *artifact* names it (empty: no artifact does), *deleted_by* says who did it, if known."""
+
+    reason = Reason.ARTIFACT_GONE
+    code = "FAILED_PRECONDITION"
+    cli_hint = "`pkger snapshots list`"
+
+    def __init__(self, artifact: str, snapshot: str, deleted_by: str) -> None:
+        what = f"the snapshot of artifact {artifact!r}" if artifact else f"snapshot {snapshot}"
+        by = f" by {deleted_by}" if deleted_by else ""
+        super().__init__(
+            f"{what} was deleted{by}; choose another backup",
+            artifact=artifact,
+            snapshot=snapshot,
+            deleted_by=deleted_by,
+        )
+
+
+class SnapshotNotFound(PkgerError):
+    """The store has no such snapshot."""
+
+    reason = Reason.SNAPSHOT_NOT_FOUND
+    code = "NOT_FOUND"
+    resource = ("pkger.stack.v1.Snapshot", "snapshot")
+    cli_hint = "`pkger snapshots list`"
+
+    def __init__(self, snapshot: str) -> None:
+        super().__init__(f"there is no snapshot {snapshot!r}; ListSnapshots lists the snapshots", snapshot=snapshot)
+
+
+class SnapshotCorrupt(PkgerError):
+    """A content of the snapshot does not have its digest, or the format of the snapshot is unknown."""
+
+    reason = Reason.SNAPSHOT_CORRUPT
+    code = "FAILED_PRECONDITION"
+
+    def __init__(self, snapshot: str, problem: str) -> None:
+        super().__init__(
+            f"snapshot {snapshot} cannot be used: {problem}; use another one", snapshot=snapshot, problem=problem
+        )
+
+
+class LimitReached(PkgerError):
+    """*where*, the applier or the store, has *limit* unfinished action sets, which is the most that it may have."""
+
+    reason = Reason.LIMIT_REACHED
+    code = "RESOURCE_EXHAUSTED"
+    http_code = "UNAVAILABLE"
+
+    def __init__(self, where: Literal["applier", "store"], limit: int) -> None:
+        super().__init__(
+            f"the {where} has {limit:,} unfinished action sets, which is the limit; retry when one of them has ended",
+            limit=str(limit),
+            where=where,
+        )
+
+    def retry_seconds(self, now: float) -> float | None:
+        """As soon as an action set may have ended."""
+        return RETRY_SECONDS
 
 
 class PlanStale(PkgerError):

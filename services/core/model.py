@@ -485,6 +485,7 @@ class OperationKind(StrEnum):
     APPLY = "APPLY"
     UNINSTALL = "UNINSTALL"
     ROLLBACK = "ROLLBACK"
+    ACTION = "ACTION"
 
 
 class AfterUninstall(StrEnum):

@@ -13,9 +13,12 @@ class OperationState(StrEnum):
     SUCCEEDED = "SUCCEEDED"
     ROLLED_BACK = "ROLLED_BACK"
     FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
 
 
-FINISHED = frozenset({OperationState.SUCCEEDED, OperationState.ROLLED_BACK, OperationState.FAILED})
+FINISHED = frozenset(
+    {OperationState.SUCCEEDED, OperationState.ROLLED_BACK, OperationState.FAILED, OperationState.CANCELLED}
+)
 """The states without a transition."""
 
 

@@ -33,6 +33,7 @@ SAFE_METHODS = {
         "ExplainPackages",
     ),
     "pkger.applier.v1.ApplierService": ("WatchOperation", "GetOperation", "ListOperations"),
+    "pkger.applier.v1.ActionService": ("GetActionSet", "ListActionSets", "ListFunctions"),
     "pkger.stack.v1.StackService": (
         "GetStack",
         "ListResources",
@@ -48,8 +49,10 @@ SAFE_METHODS = {
     ),
     "pkger.stack.v1.RepositoryService": ("ListRepositories",),
     "pkger.stack.v1.DefinitionService": ("GetDefinition", "ListDefinitions"),
+    "pkger.stack.v1.SnapshotService": ("GetSnapshot", "ListSnapshots", "DeleteSnapshot"),
     "pkger.journal.v1.JournalService": (
         "FindPlan",
+        "FindOperation",
         "FindNamelessStacks",
         "ListAbandonedOperations",
         "ListBaselines",
@@ -59,7 +62,8 @@ SAFE_METHODS = {
         "ListOperations",
         "ListEvents",
     ),
-    "pkger.journal.v1.PlanningService": ("PlanOperation", "PlanStandalonePackage"),
+    "pkger.journal.v1.ActionSetService": ("GetActionSet", "ListActionSets"),
+    "pkger.journal.v1.PlanningService": ("PlanOperation", "PlanStandalonePackage", "StoreExport"),
     "pkger.driver.v1.DriverService": (
         "Describe",
         "ListResources",

@@ -57,6 +57,15 @@ CONSTRUCTED: dict[Reason, PkgerError] = {
     Reason.REPOSITORY_IN_USE: errors.RepositoryInUse("main", ["base-labels of fleet", "web-buckets of user"]),
     Reason.DEFINITION_NOT_FOUND: errors.DefinitionNotFound("Blueprint", "backup"),
     Reason.DEFINITION_CHANGED: errors.DefinitionChanged("Blueprint", "backup", "sha256:1", "sha256:2"),
+    Reason.ACTION_SET_NOT_FOUND: errors.ActionSetNotFound("backup-x7k2p"),
+    Reason.ACTION_SET_EXISTS: errors.ActionSetExists("backup-x7k2p"),
+    Reason.ACTION_SET_UNFINISHED: errors.ActionSetUnfinished("backup-x7k2p", "0123456789abcdef", "APPLYING"),
+    Reason.ACTION_SET_NOT_COMPLETE: errors.ActionSetNotComplete("backup-x7k2p", "failed"),
+    Reason.ACTION_SET_HAS_SNAPSHOTS: errors.ActionSetHasSnapshots("backup-x7k2p", ["sha256:1", "sha256:2"]),
+    Reason.ARTIFACT_GONE: errors.ArtifactGone("stackBackup", "sha256:1", "delete-backup-x7k2p"),
+    Reason.SNAPSHOT_NOT_FOUND: errors.SnapshotNotFound("sha256:1"),
+    Reason.SNAPSHOT_CORRUPT: errors.SnapshotCorrupt("sha256:1", "its package does not have the digest sha256:2"),
+    Reason.LIMIT_REACHED: errors.LimitReached("applier", 64),
     Reason.ORG_UNKNOWN: errors.OrgUnknown("influx", "acme", "organization name 'acme' not found"),
 }
 """Errors that do not occur in this test: they need another platform, a port, a defect, a crash, a day, or packages."""
