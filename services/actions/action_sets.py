@@ -37,8 +37,18 @@ _ARTIFACT_FIELDS = ("keyValue",)
 _CONFIG_MAP_FIELDS = ("data", "name")
 _SECRET_FIELDS = tuple(SecretPlace)
 
-Blueprints = Mapping[str, Mapping[str, DeclaredInputs] | None]
-"""What the actions of each blueprint want of a run, by the names of both; None: the actions could not be read."""
+
+class Blueprints(NamedTuple):
+    """
+    The blueprints that action sets may name.
+
+    Attributes:
+        inputs: What the actions of each blueprint want of a run, by the names of both; None: that is not known here.
+        are_all: Whether there are no others.
+    """
+
+    inputs: Mapping[str, Mapping[str, DeclaredInputs] | None]
+    are_all: bool
 
 
 class ActionSetSpec(NamedTuple):
@@ -59,7 +69,7 @@ def read_action_set(spec: JsonPlace, blueprints: Blueprints, report: Report) -> 
 
     Args:
         spec: The spec.
-        blueprints: All blueprints that its actions may name.
+        blueprints: The blueprints that its actions may name.
         report: Receives the faults.
     """
     fields = report.fields(spec, _SPEC_FIELDS, "the spec of an action set")
@@ -116,7 +126,7 @@ def _action(place: JsonPlace, blueprints: Blueprints, report: Report) -> ActionR
     else:
         blueprint = _blueprint(fields["blueprint"], blueprints, report)
     declared = None
-    actions = blueprints.get(blueprint)
+    actions = blueprints.inputs.get(blueprint)
     if name and actions is not None:
         declared = actions.get(name)
         if declared is None:
@@ -124,20 +134,20 @@ def _action(place: JsonPlace, blueprints: Blueprints, report: Report) -> ActionR
             report.add(fields["name"], Code.ACTION_NOT_FOUND, reason, rewrite_to_nearest(name, actions))
     run = _InputReader(fields, declared, report).read(name, blueprint)
     if declared:
-        _compare(place, declared, run, report)
+        compare_inputs(place, declared, run, report)
     return run
 
 
 def _blueprint(place: JsonPlace, blueprints: Blueprints, report: Report) -> str:
     """The name of a blueprint; empty after a fault."""
     name = report.text(place)
-    if name is None:
-        return ""
-    if name in blueprints:
-        return name
-    end = hint(name, blueprints, "blueprints")
-    reason = f"there is no blueprint {quoted(name)}, neither in this source nor stored; {end}"
-    report.add(place, Code.BLUEPRINT_NOT_FOUND, reason, rewrite_to_nearest(name, blueprints))
+    if name is None or name in blueprints.inputs:
+        return name or ""
+    if not blueprints.are_all:
+        return report.definition_name(place, "the name of a blueprint") or ""
+    end = hint(name, blueprints.inputs, "blueprints")
+    reason = f"there is no blueprint {quoted(name)}, neither in the request nor stored; {end}"
+    report.add(place, Code.BLUEPRINT_NOT_FOUND, reason, rewrite_to_nearest(name, blueprints.inputs))
     return ""
 
 
@@ -280,9 +290,17 @@ class _InputReader:
         return SecretSource(source, entry.value if isinstance(entry.value, str) else "")
 
 
-def _compare(place: JsonPlace, declared: DeclaredInputs, run: ActionRun, report: Report) -> None:
-    """Report what an action passes although its blueprint does not declare it, and what it lacks."""
-    if declared.kind not in (None, NO_OBJECT) and place.member("object").value is None:
+def compare_inputs(place: JsonPlace, declared: DeclaredInputs, run: ActionRun, report: Report) -> None:
+    """
+    Report what an action of an action set passes although its blueprint does not declare it, and what it lacks.
+
+    Args:
+        place: Where its inputs are, or would be.
+        declared: What the action wants.
+        run: The action with its inputs.
+        report: Receives the faults.
+    """
+    if declared.kind not in (None, NO_OBJECT) and run.object is None:
         report.missing(place.member("object"), f"the action needs an object of kind {declared.kind}")
     for key, noun, names, passed in (
         ("artifacts", "artifact", declared.artifacts, run.artifacts),
@@ -298,7 +316,8 @@ def _compare(place: JsonPlace, declared: DeclaredInputs, run: ActionRun, report:
     for name, text in run.options.items():
         option = declared.options.get(name)
         if option and option.choices and text not in option.choices:
-            named_choice(place.member("options").member(name), option.choices, report)
+            written = place.member("options").member(name)
+            named_choice(JsonPlace(text, written.pointer), option.choices, report)
 
 
 def _compare_names(

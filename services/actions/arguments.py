@@ -29,7 +29,7 @@ LONGEST_KEY = 1_024
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SERVER_FUNCTION = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?/[A-Za-z][A-Za-z0-9_]{0,62}")
 
-_EXPECTED: Mapping[ArgumentType, str] = {
+EXPECTED: Mapping[ArgumentType, str] = {
     ArgumentType.STRING: "a text",
     ArgumentType.BOOL: "a bool",
     ArgumentType.INT: "a whole number",
@@ -40,8 +40,9 @@ _EXPECTED: Mapping[ArgumentType, str] = {
     ArgumentType.MAP: "a mapping",
     ArgumentType.STRING_MAP: "a mapping of texts",
 }
+"""The types in reasons."""
 
-_ITEMS = {ArgumentType.STRINGS: ArgumentType.STRING, ArgumentType.INTS: ArgumentType.INT}
+ITEM_TYPES = {ArgumentType.STRINGS: ArgumentType.STRING, ArgumentType.INTS: ArgumentType.INT}
 """The types of the items of lists."""
 
 
@@ -237,7 +238,7 @@ class _ArgumentCheck(NamedTuple):
                 check_texts_within(place, self.scope, self.report)
             case ArgumentType.STRINGS | ArgumentType.INTS if isinstance(value, list):
                 for item in place.items():
-                    self._check_type(item, _ITEMS[of_type])
+                    self._check_type(item, ITEM_TYPES[of_type])
             case ArgumentType.MAP if isinstance(value, dict):
                 self._check_entries(place, ArgumentType.ANY)
             case ArgumentType.STRING_MAP if isinstance(value, dict):
@@ -245,7 +246,7 @@ class _ArgumentCheck(NamedTuple):
             case ArgumentType.STRING if isinstance(value, int | float) and not isinstance(value, bool):
                 self._fault(place, "a text", Rewrite(None), "; put it in quotes")
             case _:
-                self._fault(place, _EXPECTED[of_type])
+                self._fault(place, EXPECTED[of_type])
 
     def _check_entries(self, place: JsonPlace, of_type: ArgumentType) -> None:
         form = self.argument.form
@@ -260,9 +261,9 @@ class _ArgumentCheck(NamedTuple):
         """Check a text that is more than one expression, so that its type is certain."""
         if of_type is ArgumentType.DURATION:
             if is_literal and parse_duration(place.value) is None:
-                self._fault(place, _EXPECTED[of_type])
+                self._fault(place, EXPECTED[of_type])
         elif of_type not in (ArgumentType.STRING, ArgumentType.ANY):
-            self._fault(place, _EXPECTED[of_type])
+            self._fault(place, EXPECTED[of_type])
         elif is_literal and self.argument.choices and place.value not in self.argument.choices:
             meant = near(place.value, self.argument.choices)
             self._fault(place, f"one of {listed(self.argument.choices)}", Rewrite(meant) if meant else None)

@@ -36,6 +36,11 @@ def definition_text(definition: Definition) -> str:
     return canonical_text(definition_document(definition))
 
 
+def action_text(action: Action) -> str:
+    """The canonical JSON text of one action of a blueprint, in the form of ``definition_text``."""
+    return canonical_text(_action(action))
+
+
 def kind_of(definition: Definition) -> DefinitionKind:
     """The kind of a definition."""
     match definition:

@@ -181,6 +181,10 @@ class SignatureTable:
         """The names of all functions, sorted."""
         return tuple(self._by_name)
 
+    def all(self) -> list[Signature]:
+        """All versions of all functions, sorted by name and version."""
+        return [signature for versions in self._by_name.values() for signature in versions.values()]
+
     def versions(self, name: str) -> tuple[int, ...]:
         """The versions of a function, the newest last; empty: there is no such function."""
         return tuple(self._by_name.get(name, ()))

@@ -1,6 +1,7 @@
 """The one validator of definitions: all documents of a source together, with all their faults."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from services.actions.action_sets import Blueprints, read_action_set
@@ -10,6 +11,7 @@ from services.actions.definitions import (
     ActionSet,
     Blueprint,
     ConfigMap,
+    DeclaredInputs,
     Definition,
     DefinitionKind,
     inputs_of,
@@ -33,6 +35,12 @@ _PACKAGE_KINDS = ACCEPTED | {"Package"}
 """The kinds of objects of packages, manifests included."""
 
 _CONFIG_MAP_FIELDS = ("data",)
+
+
+StoredBlueprints = Mapping[str, Blueprint | None]
+"""Blueprints by name; None: there is one of that name, and its actions are not known here."""
+
+NONE_STORED: StoredBlueprints = MappingProxyType({})
 
 
 class ValidationOutcome(NamedTuple):
@@ -68,7 +76,7 @@ class _Envelope(NamedTuple):
 
 
 def validate(
-    documents: Sequence[Any], table: SignatureTable, stored: Mapping[str, Blueprint] | None = None
+    documents: Sequence[Any], table: SignatureTable, stored: StoredBlueprints | None = NONE_STORED
 ) -> ValidationOutcome:
     """
     Validate the documents of one source together.
@@ -76,8 +84,8 @@ def validate(
     Args:
         documents: JSON values, as ``plain`` makes them of YAML; one that is null is no definition either.
         table: The functions that phases may call.
-        stored: Further blueprints that action sets may name, by name; one of the source replaces that of its name.
-            None: there are none.
+        stored: Further blueprints that action sets may name; one of the source replaces that of its name. None: there
+            may be any, so that what action sets pass to them is not checked.
     """
     reports = [Report(position) for position in range(len(documents))]
     envelopes = [_envelope(document, report) for document, report in zip(documents, reports, strict=True)]
@@ -88,8 +96,9 @@ def validate(
         if envelope and envelope.spec and envelope.kind is DefinitionKind.BLUEPRINT
     }
     inputs = _inputs_by_blueprint(envelopes, blueprints, stored or {})
+    all_blueprints = Blueprints(inputs, are_all=stored is not None)
     definitions = [
-        _definition(envelope, blueprints.get(position), inputs) if envelope else None
+        _definition(envelope, blueprints.get(position), all_blueprints) if envelope else None
         for position, envelope in enumerate(envelopes)
     ]
     return ValidationOutcome(
@@ -99,14 +108,14 @@ def validate(
 
 
 def _inputs_by_blueprint(
-    envelopes: Sequence[_Envelope | None], readings: Mapping[int, BlueprintReading], stored: Mapping[str, Blueprint]
-) -> Blueprints:
+    envelopes: Sequence[_Envelope | None], readings: Mapping[int, BlueprintReading], stored: StoredBlueprints
+) -> dict[str, Mapping[str, DeclaredInputs] | None]:
     """What the actions of all blueprints want; the first blueprint of a source with a name has it."""
-    blueprints: dict[str, Mapping[str, Any] | None] = {
-        name: {action: inputs_of(each) for action, each in blueprint.actions.items()}
+    blueprints = {
+        name: {action: inputs_of(each) for action, each in blueprint.actions.items()} if blueprint else None
         for name, blueprint in stored.items()
     }
-    own: dict[str, Mapping[str, Any] | None] = {}
+    own: dict[str, Mapping[str, DeclaredInputs] | None] = {}
     for position, envelope in enumerate(envelopes):
         if envelope and envelope.kind is DefinitionKind.BLUEPRINT and envelope.name:
             reading = readings.get(position)

@@ -25,6 +25,7 @@ class Code(StrEnum):
     COLUMN_MISSING = "column-missing"
     COLUMN_NAME_INVALID = "column-name-invalid"
     COLUMN_REPEATED = "column-repeated"
+    CONFIG_MAP_NOT_FOUND = "config-map-not-found"
     CREDENTIAL_IN_URL = "credential-in-url"
     CREDENTIAL_MISSING = "credential-missing"
     CREDENTIAL_WRITTEN_OUT = "credential-written-out"
@@ -240,10 +241,7 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             _chart(f"kind: xy, geom: line, width: 6, height: 3, axes: [{_AXES}]"),
         ),
         Code.BLUEPRINT_NOT_FOUND: Diagnostic(
-            Severity.ERROR,
-            "There is no such blueprint, neither in the source nor stored.",
-            _definition("ActionSet", "actions: [{name: backup, blueprint: stack-backup}]"),
-            _action_set(),
+            Severity.ERROR, "There is no such blueprint, neither in the request nor stored."
         ),
         Code.CHECK_LEVEL_UNKNOWN: _warning(
             "CheckDeadman",
@@ -281,6 +279,9 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             "Two columns of a schema have the same name, whatever its case.",
             _schema(_TIME, _FIELD, "{name: Load, type: tag}"),
             _schema(_TIME, _FIELD, "{name: host, type: tag}"),
+        ),
+        Code.CONFIG_MAP_NOT_FOUND: Diagnostic(
+            Severity.ERROR, "There is no such config map, neither in the request nor stored."
         ),
         Code.CREDENTIAL_IN_URL: _warning(
             "NotificationEndpointSlack",

@@ -7,9 +7,8 @@ from typing import Any
 
 import yaml
 
-from services.actions.definitions import Blueprint
 from services.actions.signatures import SignatureTable
-from services.actions.validation import ValidationOutcome, validate
+from services.actions.validation import NONE_STORED, StoredBlueprints, ValidationOutcome, validate
 from tests.actions.functions import LATER_FUNCTIONS
 
 REMOVED = object()
@@ -132,7 +131,7 @@ def changed(document: Mapping[str, Any], path: str, value: Any) -> dict[str, Any
 
 
 def reasons(
-    *documents: Any, table: SignatureTable = LATER_FUNCTIONS, stored: Mapping[str, Blueprint] | None = None
+    *documents: Any, table: SignatureTable = LATER_FUNCTIONS, stored: StoredBlueprints | None = NONE_STORED
 ) -> list[str]:
     """``root[POSITION].PATH: REASON`` of each fault."""
     faults = validate(documents, table, stored).faults

@@ -221,6 +221,10 @@ def test_what_is_wrong_has_a_code_and_a_place(text: str, code: TemplateCode, col
         ("{{ 2 * 3 }}", "'*' stands in no expression"),
         ("{{ 'a' + 1 }}", "+ needs two ints, two doubles, two texts or two lists, and these are a text and an int"),
         ("{{ options.none }}", "there is no 'none'"),
+        ("{{ options['none'] }}", "there is no 'none'"),
+        ("{{ options[options.tag] }}", "there is no such key"),
+        ("{{ [1][7] }}", "there is no element 7; the list has 1, counted from 0"),
+        ("{{ [1][size(options.tag)] }}", "there is no such element; the list has 1, counted from 0"),
         ("x{{ [1] }}", "a list is no text; write json(…), or join for a list of texts"),
     ],
 )

@@ -242,8 +242,37 @@ def test_an_action_set_may_name_a_stored_blueprint() -> None:
     unknown = changed(ACTION_SET, "spec.actions[0].blueprint", "stack-backups")
     assert len(reasons(unknown)) == 2
     assert reasons(unknown, stored=stored) == [
-        'root[0].spec.actions[0].blueprint: there is no blueprint "stack-backups", neither in this source nor stored; '
+        'root[0].spec.actions[0].blueprint: there is no blueprint "stack-backups", neither in the request nor stored; '
         'did you mean "stack-backup"?'
+    ]
+
+
+def test_a_blueprint_that_may_be_stored_is_checked_by_its_form_only() -> None:
+    assert reasons(ACTION_SET, stored=None) == []
+    wrong = changed(changed(ACTION_SET, "spec.actions[1].options", [1]), "spec.actions[0].blueprint", "Stack_Backup")
+    assert reasons(wrong, stored=None) == [
+        "root[0].spec.actions[0].blueprint: the name of a blueprint must be 1 to 63 lower-case letters, digits or -, "
+        'with a letter or digit first and last; found the text "Stack_Backup"',
+        "root[0].spec.actions[1].options: must be a mapping with the name of an option as each key, found a list",
+    ]
+    unknown = changed(SUCCESSOR, "spec.overrides.blueprint", "other")
+    assert reasons(unknown, stored=None) == []
+
+
+def test_a_blueprint_of_the_source_is_checked_although_others_may_be_stored() -> None:
+    wrong = changed(ACTION_SET, "spec.actions[0].options.tga", "x")
+    assert reasons(BLUEPRINT, wrong, stored=None) == [
+        'root[1].spec.actions[0].options.tga: the action declares no option "tga"; it declares tag, mode'
+    ]
+
+
+def test_a_stored_blueprint_that_was_not_read_is_there() -> None:
+    stored = {"stack-backup": None, "others": None}
+    assert reasons(ACTION_SET, stored=stored) == []
+    unknown = changed(ACTION_SET, "spec.actions[0].blueprint", "other")
+    assert reasons(unknown, stored=stored) == [
+        'root[0].spec.actions[0].blueprint: there is no blueprint "other", neither in the request nor stored; '
+        'did you mean "others"?'
     ]
 
 

@@ -19,7 +19,15 @@ from parser_svc.sources import Encoding, Source, read_sources
 from services.core.errors import SourceTooLarge
 from services.rpc.client import Peer
 from services.rpc.process import Service
-from services.settings import MAX_INDEX_BYTES, RESOLUTION_SECONDS, Bounds, SettingInvalid, bound_variable, load
+from services.settings import (
+    MAX_ACTION_SETS,
+    MAX_INDEX_BYTES,
+    RESOLUTION_SECONDS,
+    Bounds,
+    SettingInvalid,
+    bound_variable,
+    load,
+)
 from services.syntax.json_reader import read_array
 from services.syntax.usage import Usage
 from services.syntax.yaml_reader import read_documents
@@ -153,7 +161,8 @@ def test_the_table_of_settings_has_the_default_bounds() -> None:
         "PKGER_MAX_INDEX_BYTES": str(MAX_INDEX_BYTES),
         "PKGER_MAX_RESOLUTION_SECONDS": str(RESOLUTION_SECONDS),
     }
-    assert expected == of_packages | of_repositories
+    of_appliers = {"PKGER_MAX_ACTION_SETS": str(MAX_ACTION_SETS)}
+    assert expected == of_packages | of_repositories | of_appliers
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,13 @@ async def test_the_positions_of_documents_count_over_all_sources(parser: Parser)
     assert violation.path == "root[1].spec.actions[0].object.kind"
 
 
+async def test_an_action_set_may_name_a_blueprint_of_no_source(parser: Parser) -> None:
+    [action_set] = (await parser.definitions(source(ACTION_SET))).definitions
+    assert json.loads(action_set.json)["spec"]["actions"][0]["blueprint"] == "backup"
+    [violation] = (await parser.definitions(source(ACTION_SET.replace("blueprint: backup", "blueprint: B")))).violations
+    assert violation.path == "root[0].spec.actions[0].blueprint"
+
+
 async def test_a_source_has_definitions_or_objects(parser: Parser) -> None:
     [violation] = (await parser.definitions(source(f"{BLUEPRINT}---\n{BUCKET}"))).violations
     assert (violation.path, violation.code) == ("root[1].kind", "unknown-kind")
@@ -117,3 +124,11 @@ async def test_what_cannot_be_read_is_an_error(parser: Parser, text: str) -> Non
 async def test_a_request_needs_a_source(parser: Parser) -> None:
     with pytest.raises(RequestInvalid):
         await parser.definitions()
+
+
+async def test_a_number_that_is_not_finite_is_refused(parser: Parser) -> None:
+    text = "{apiVersion: pkger/v1, kind: ConfigMap, metadata: {name: c}, spec: {data: {a: .inf, b: ok}}}"
+
+    [violation] = (await parser.definitions(source(text))).violations
+
+    assert (violation.path, violation.code) == ("root[0].spec.data.a", "type-invalid")

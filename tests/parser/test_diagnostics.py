@@ -57,8 +57,9 @@ def test_a_wrong_example_gets_its_code_and_a_right_one_gets_none(code: Code) -> 
 
 
 def test_codes_without_a_wrong_example_are_errors_of_sources() -> None:
-    """Except for those that only a plan gives, and a definition whose example would fill the page."""
-    others = {Code.PACKAGE_LACKS_OBJECT, Code.PACKAGE_NOT_RESOLVED, Code.DEFINITION_TOO_LARGE}
+    """Except for those that only a plan or a request to run actions gives, and an example that would fill the page."""
+    of_requests = {Code.BLUEPRINT_NOT_FOUND, Code.CONFIG_MAP_NOT_FOUND}
+    others = {Code.PACKAGE_LACKS_OBJECT, Code.PACKAGE_NOT_RESOLVED, Code.DEFINITION_TOO_LARGE, *of_requests}
     rest = {code for code in Code if code not in EXAMPLES} - others
     assert rest == {"encoding-invalid", "source-too-large", "source-undecodable", "source-unreadable"}
     assert {code.upper().replace("-", "_") for code in rest} <= set(Reason)

@@ -8,12 +8,12 @@ import pytest
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1 import action_pb2, applier_pb2
 from pkger.journal.v1 import planning_pb2
 from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import package_pb2, planner_pb2
-from pkger.stack.v1 import repository_pb2, stack_pb2
+from pkger.stack.v1 import definition_pb2, repository_pb2, snapshot_pb2, stack_pb2
 
 from services.core.errors import RequestInvalid
 from services.core.limits import LONGEST_ADDRESS, LONGEST_DESCRIPTION, LONGEST_NAME, MOST_ENTRIES
@@ -22,7 +22,17 @@ from services.rpc.dispatcher import Dispatcher
 from services.rpc.request_bounds import BOUNDED_ELSEWHERE, LONGEST_TEXTS, refuse_beyond_bounds
 from tests.rpc.in_memory import Network
 
-PUBLIC: tuple[Any, ...] = (parser_pb2, package_pb2, planner_pb2, applier_pb2, stack_pb2, repository_pb2)
+PUBLIC: tuple[Any, ...] = (
+    parser_pb2,
+    package_pb2,
+    planner_pb2,
+    applier_pb2,
+    action_pb2,
+    stack_pb2,
+    repository_pb2,
+    definition_pb2,
+    snapshot_pb2,
+)
 
 Path = tuple[FieldDescriptor, ...]
 

@@ -116,17 +116,26 @@ def _member(value: Any, accessor: Member | Index, key: Any) -> Any:
         raise TemplateError(TemplateCode.MISSING, accessor.column, "what stands before is null, and has no members")
     if isinstance(value, dict) and isinstance(key, str):
         if key not in value:
-            raise TemplateError(TemplateCode.MISSING, accessor.column, f"there is no {key[:60]!r}")
+            raise TemplateError(TemplateCode.MISSING, accessor.column, f"there is no {_shown_key(accessor, 'key')}")
         return value[key]
     if isinstance(value, list) and is_integer(key):
         if not 0 <= key < len(value):
-            reason = f"there is no element {key}; the list has {len(value)}, counted from 0"
+            reason = f"there is no {_shown_key(accessor, 'element')}; the list has {len(value)}, counted from 0"
             raise TemplateError(TemplateCode.MISSING, accessor.column, reason)
         return value[key]
     if isinstance(value, list | dict):
         choice = "an int between the brackets of a list" if isinstance(value, list) else "a text as the key of a map"
         raise _at(accessor.column, mismatch(choice, key))
     raise TemplateError(TemplateCode.TYPE, accessor.column, f"{type_name(value)} has no members")
+
+
+def _shown_key(accessor: Member | Index, noun: str) -> str:
+    """The key of a member as written; one that is computed is not shown, as it may be a secret."""
+    key = accessor.name if isinstance(accessor, Member) else accessor.key
+    literal = key.value if isinstance(key, Literal) else key
+    if isinstance(literal, str):
+        return repr(literal[:60])
+    return f"{noun} {literal}" if isinstance(literal, int) else f"such {noun}"
 
 
 def _called(call: FunctionCall, parameters: Mapping[str, Value]) -> Value:
