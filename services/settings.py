@@ -92,22 +92,30 @@ class Keep:
     How many finished operations the store keeps, with their plans and events; the first limit reached applies.
 
     Attributes:
-        operations: Their number.
+        operations: Their number, without action sets.
         days: Days since they ended.
         bytes: Size of all of them together.
+        action_sets: Number of finished action sets without a snapshot, for which no other limit applies.
     """
 
     operations: int = 1000
     days: int = 90
     bytes: int = 512 * 1024 * 1024
+    action_sets: int = 1000
 
 
-_MOST_KEPT = {"operations": 10**9, "days": 36_500, "bytes": 10**15}
+_MOST_KEPT = {"operations": 10**9, "days": 36_500, "bytes": 10**15, "action_sets": 10**9}
 """Maxima of the fields of ``Keep``."""
 
 
 MAX_INDEX_BYTES = 8 * 1024 * 1024
 """What ``PKGER_MAX_INDEX_BYTES`` is by default."""
+
+MAX_ACTION_SETS = 64
+"""What ``PKGER_MAX_ACTION_SETS`` is by default."""
+
+SECRET_PREFIX = "PKGER_SECRET_"  # noqa: S105
+"""Beginning of the names of the environment variables with secrets that phases of action sets may use."""
 
 RESOLUTION_SECONDS = 10
 """What ``PKGER_MAX_RESOLUTION_SECONDS`` is by default."""
@@ -137,7 +145,7 @@ class Settings:
         allow_private_addresses: Whether the parser fetches packages from addresses that are not public.
         lease: Seconds after which another applier resumes the operation of an applier that died.
         holder: Name of this applier in leases and operations, for users.
-        keep: How many finished operations the store keeps.
+        keep: How many finished operations and action sets the store keeps.
         platforms: The platforms file; None: the one in *home*, if it exists.
         more_platforms: Rows that are added to the rows of the platforms file, as text in the format of that file.
         platform_sockets: Folder with the sockets of the drivers that run here; None: their rows have the addresses, as
@@ -146,6 +154,9 @@ class Settings:
         repository_folders: Folders below which the planner reads repositories; None: anywhere.
         max_index_bytes: Greatest size of the index of a repository.
         resolution_seconds: Longest search for versions of packages that go together.
+        max_action_sets: Most unfinished action sets of one applier.
+        secrets_folder: The folder of files with secrets that phases may use; None: there is none.
+        secret_variables: The values of secrets that phases may use, by the name of their variable without its prefix.
         times: How long services wait; no variable sets it.
     """
 
@@ -172,6 +183,9 @@ class Settings:
     repository_folders: tuple[Path, ...] | None = ()
     max_index_bytes: int = MAX_INDEX_BYTES
     resolution_seconds: int = RESOLUTION_SECONDS
+    max_action_sets: int = MAX_ACTION_SETS
+    secrets_folder: Path | None = None
+    secret_variables: Mapping[str, str] = field(default_factory=dict, repr=False)
     times: Times = Times()
 
     def listen_addresses(self, service: str) -> tuple[str, ...]:
@@ -208,7 +222,9 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     ``Keep``; ``PKGER_PLATFORMS`` the platforms file (``services.platforms`` reads it), ``PKGER_MORE_PLATFORMS`` further
     rows for it; ``PKGER_DOCUMENT_CACHE`` the bytes of the parser's cache; ``PKGER_REPOSITORY_FOLDERS`` the folders with
     repositories, separated like the folders of ``PATH``; ``PKGER_MAX_INDEX_BYTES`` the size of an index;
-    ``PKGER_MAX_RESOLUTION_SECONDS`` the time of one search for versions that go together.
+    ``PKGER_MAX_RESOLUTION_SECONDS`` the time of one search for versions that go together; ``PKGER_MAX_ACTION_SETS`` the
+    unfinished action sets of an applier, ``PKGER_SECRETS_DIR`` the folder, and ``PKGER_SECRET_<NAME>`` the values, of
+    secrets that their phases may use.
 
     Raises:
         SettingInvalid: A limit is not a whole number in its range, a switch is neither 0 nor 1, or a folder with
@@ -253,6 +269,13 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
             environ.get("PKGER_MAX_RESOLUTION_SECONDS") or str(RESOLUTION_SECONDS),
             3600,
         ),
+        max_action_sets=_whole_number(
+            "PKGER_MAX_ACTION_SETS", environ.get("PKGER_MAX_ACTION_SETS") or str(MAX_ACTION_SETS), 10_000
+        ),
+        secrets_folder=_path(environ, "PKGER_SECRETS_DIR"),
+        secret_variables={
+            name.removeprefix(SECRET_PREFIX): value for name, value in environ.items() if name.startswith(SECRET_PREFIX)
+        },
     )
 
 

@@ -35,7 +35,9 @@ async def opened(
     """
     store = SqliteStore(settings.data / STACK_DATABASE, clock)
     keep = settings.keep
-    limits = RetentionLimits(operations=keep.operations, age=keep.days * DAY, bytes=keep.bytes)
+    limits = RetentionLimits(
+        operations=keep.operations, age=keep.days * DAY, bytes=keep.bytes, action_sets=keep.action_sets
+    )
     sweeping = BackgroundLoop("sweep", settings.times.sweep, partial(sweep, store, limits))
     watchers = Watchers(settings.times.watch)
     register = registrations(store, ids, limit, settings.allow_jsonnet, watchers)

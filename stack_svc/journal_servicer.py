@@ -1,9 +1,10 @@
 """JournalService on the wire: it translates and delegates, each call one transaction."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
-from pkger.journal.v1 import journal_pb2, journal_pb2_grpc
+from pkger.journal.v1 import action_set_pb2, journal_pb2, journal_pb2_grpc
 from pkger.model.v1 import plan_pb2
 
 from services.core.model import Key
@@ -23,6 +24,7 @@ from stack_svc.messages import operations as operation_messages
 from stack_svc.messages import plans as plan_messages
 from stack_svc.messages import stacks as stack_messages
 from stack_svc.rules import (
+    action_sets,
     attachments,
     defects,
     drift_checks,
@@ -30,11 +32,13 @@ from stack_svc.rules import (
     journal_replay,
     operations,
     plans,
+    requests,
     resource_edits,
     sanitize,
     stacks,
 )
 from stack_svc.rules.operations import BeginRequest, BeginResult, ClaimResult, ClaimsRefused, PlanRef
+from stack_svc.rules.reservations import NotReserved
 from stack_svc.store import operations as stored_operations
 from stack_svc.store.operations import Operation, OperationFilter
 from stack_svc.store.plans import Part
@@ -149,6 +153,9 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         except ClaimsRefused as error:
             refused = map(operation_messages.refused_to_pb, error.refused)
             return journal_pb2.AdvanceOperationResponse(cancel_requested=error.cancel_requested, refused=refused)
+        except NotReserved as error:
+            holder = operation_messages.holder_to_pb(error.holder)
+            return journal_pb2.AdvanceOperationResponse(cancel_requested=error.cancel_requested, reserved_by=holder)
         return journal_pb2.AdvanceOperationResponse(cancel_requested=cancel_requested)
 
     async def RenewLease(
@@ -193,9 +200,9 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> AsyncIterator[journal_pb2.ClaimOperationResponse]:
         """Take over an unfinished operation."""
         ttl = fields.microseconds(request.ttl)
-        claimed, steps = await self._store.write(lambda tx: _claim(tx, request.operation_id, request.holder, ttl))
-        if isinstance(steps, Exception):
-            raise steps
+        claimed, replayed = await self._store.write(lambda tx: _claim(tx, request.operation_id, request.holder, ttl))
+        if isinstance(replayed, Exception):
+            raise replayed
         operation = claimed.operation
         answer = journal_pb2.ClaimOperationResponse(
             stack=stack_messages.stack_to_pb(claimed.stack),
@@ -203,7 +210,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
             last_token=claimed.lease.last_token,
             shown_token=claimed.lease.shown_token,
             operation=operation_messages.operation_to_pb(operation, claimed.blocked_steps),
-            steps=map(step_record_fields, steps),
+            steps=map(step_record_fields, replayed.steps),
             sealed=operation.sealed,
             cancel_requested=operation.cancel_requested,
             last_seq=operation.last_seq,
@@ -211,6 +218,8 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
             is_pending=claimed.stack.is_pending,
             rollback=operation.rolling_back,
             position=operation.position,
+            action_set=action_sets.message_of(claimed.action_set) if claimed.action_set else None,
+            records=replayed.records,
         )
         for part in claim_parts(answer):
             yield part
@@ -297,6 +306,14 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         )
         return journal_pb2.GetOperationResponse(operation=operation_messages.operation_to_pb(operation, blocked_steps))
 
+    async def FindOperation(
+        self, request: journal_pb2.FindOperationRequest, context: object
+    ) -> journal_pb2.FindOperationResponse:
+        """Find the operation that a request began."""
+        key = fields.request_from_pb(request.request)
+        operation_id = await self._store.read(lambda tx: requests.earlier_answer(tx, key, tx.now()))
+        return journal_pb2.FindOperationResponse(operation_id=operation_id or "")
+
     async def ListOperations(
         self, request: journal_pb2.ListOperationsRequest, context: object
     ) -> journal_pb2.ListOperationsResponse:
@@ -344,13 +361,24 @@ def _begin(tx: Transaction, request: BeginRequest) -> tuple[BeginResult | Operat
     return begun, header, parts
 
 
-def _claim(
-    tx: Transaction, operation_id: str, holder: str, ttl: int
-) -> tuple[ClaimResult, list[StepRecord] | Exception]:
+class _Replayed(NamedTuple):
+    """What a journal says of the steps of a plan, or of the phases of an action set."""
+
+    steps: Sequence[StepRecord] = ()
+    records: Sequence[action_set_pb2.ActionRecords] = ()
+
+
+def _replayed(claimed: ClaimResult) -> _Replayed:
+    if claimed.action_set:
+        return _Replayed(records=journal_replay.action_records_of(claimed.rows))
+    return _Replayed(steps=journal_replay.steps_of(claimed.rows, claimed.operation.step_count))
+
+
+def _claim(tx: Transaction, operation_id: str, holder: str, ttl: int) -> tuple[ClaimResult, _Replayed | Exception]:
     """Claim an operation. If its journal cannot be read, release the lease and count a defect."""
     claimed = operations.claim(tx, operation_id, holder, ttl)
     try:
-        return claimed, journal_replay.steps_of(claimed.rows, claimed.operation.step_count)
+        return claimed, _replayed(claimed)
     except Exception as error:
         operation, blocks = claimed.operation, operation_messages.defect_from_pb([])
         blocks = blocks._replace(step_count=operation.blocks.step_count, body=claimed.blocked_steps)

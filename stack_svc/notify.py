@@ -10,6 +10,7 @@ from services.core.errors import ServiceUnavailable
 from services.engine.operation import FINISHED, OperationState
 from services.times import Times
 from stack_svc.store.operations import Operation
+from stack_svc.store.reservations import Reservation
 from stack_svc.store.stacks import Stack
 from stack_svc.store.store import ReadTransaction, RetentionLimits, Store, Swept, Transaction
 
@@ -105,9 +106,35 @@ class _TrackedTransaction:
         self.stacks = _TrackedTable(tx.stacks, changed)
         self.operations = _TrackedTable(tx.operations, changed)
         self.drift_checks = _TrackedTable(tx.drift_checks, changed)
+        self.reservations = _TrackedReservations(tx, changed)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tx, name)
+
+
+class _TrackedReservations:
+    """Reservations, which collect the ids of the stacks that are reserved, or no longer."""
+
+    def __init__(self, tx: Transaction, changed: set[str]) -> None:
+        self._tx = tx
+        self._changed = changed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tx.reservations, name)
+
+    def insert(self, reservation: Reservation) -> bool:
+        """Add a reservation."""
+        self._changed.add(reservation.stack)
+        return self._tx.reservations.insert(reservation)
+
+    def drop(self, operation: str) -> None:
+        """Remove the reservations of an operation."""
+        for reservation in self._tx.reservations.of_operation(operation):
+            # A stack that did not exist when it was reserved may have been created since.
+            stack = self._tx.stacks.find(reservation.stack or reservation.named)
+            if stack:
+                self._changed.add(stack.record.id)
+        self._tx.reservations.drop(operation)
 
 
 class _TrackedTable:

@@ -2,16 +2,18 @@
 
 from functools import partial
 
-from pkger.journal.v1 import journal_pb2_grpc
-from pkger.stack.v1 import definition_pb2_grpc, repository_pb2_grpc, stack_pb2_grpc
+from pkger.journal.v1 import action_set_pb2_grpc, journal_pb2_grpc
+from pkger.stack.v1 import definition_pb2_grpc, repository_pb2_grpc, snapshot_pb2_grpc, stack_pb2_grpc
 
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.server import Register
 from services.system import Ids
+from stack_svc.action_set_servicer import ActionSetServicer
 from stack_svc.definition_servicer import DefinitionServicer
 from stack_svc.journal_servicer import JournalServicer
 from stack_svc.notify import NotifyingStore, Watchers
 from stack_svc.repository_servicer import RepositoryServicer
+from stack_svc.snapshot_servicer import SnapshotServicer
 from stack_svc.stack_servicer import StackServicer
 from stack_svc.store.store import Store
 
@@ -19,7 +21,9 @@ SERVICES = (
     "pkger.stack.v1.StackService",
     "pkger.stack.v1.RepositoryService",
     "pkger.stack.v1.DefinitionService",
+    "pkger.stack.v1.SnapshotService",
     "pkger.journal.v1.JournalService",
+    "pkger.journal.v1.ActionSetService",
 )
 """Full names, for health and reflection."""
 
@@ -50,5 +54,7 @@ def registrations(
         ),
         partial(repository_pb2_grpc.add_RepositoryServiceServicer_to_server, RepositoryServicer(store)),
         partial(definition_pb2_grpc.add_DefinitionServiceServicer_to_server, DefinitionServicer(store)),
+        partial(snapshot_pb2_grpc.add_SnapshotServiceServicer_to_server, SnapshotServicer(store)),
         partial(journal_pb2_grpc.add_JournalServiceServicer_to_server, JournalServicer(notifying_store, ids, limit)),
+        partial(action_set_pb2_grpc.add_ActionSetServiceServicer_to_server, ActionSetServicer(notifying_store)),
     ]

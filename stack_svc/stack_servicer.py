@@ -25,6 +25,7 @@ from stack_svc.rules import (
     attachments,
     packages,
     plans,
+    reservations,
     resource_edits,
     revisions,
     sanitize,
@@ -34,12 +35,14 @@ from stack_svc.rules import (
     watching,
 )
 from stack_svc.rules.requests import RequestId
+from stack_svc.rules.stacks import NewStack
 from stack_svc.rules.urls import checked_urls
 from stack_svc.store import packages as stored_packages
 from stack_svc.store import plans as stored_plans
 from stack_svc.store import revisions as stored_revisions
 from stack_svc.store import stacks as stored_stacks
 from stack_svc.store.drift_checks import DriftCheck
+from stack_svc.store.reservations import Reservation
 from stack_svc.store.revisions import Revision
 from stack_svc.store.stacks import Choice, Stack, StackName
 from stack_svc.store.store import ReadTransaction, Store
@@ -64,10 +67,8 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         policy = stack_messages.policy_of(request.policy)
         content = [target.platform, target.org, named.name, request.description, *urls, canonical_text(policy)]
         key = RequestId(request.request_id, content)
-        stack_id = self._ids.token(stacks.ID_BYTES)
-        stack = await self._store.write(
-            lambda tx: stacks.create(tx, named, request.description, urls, key, stack_id, policy)
-        )
+        new = NewStack(self._ids.token(stacks.ID_BYTES), request.description, urls, policy)
+        stack = await self._store.write(lambda tx: stacks.create(tx, named, new, key))
         return stack_pb2.CreateStackResponse(stack=stack_messages.stack_to_pb(stack))
 
     async def UpdateStack(
@@ -83,8 +84,8 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     async def GetStack(self, request: stack_pb2.GetStackRequest, context: object) -> stack_pb2.GetStackResponse:
         """Read one stack."""
         choice = fields.choice_from_pb(request.stack)
-        stack, drift_check = await self._store.read(lambda tx: _with_drift_check(tx, choice))
-        return stack_pb2.GetStackResponse(stack=stack_messages.stack_to_pb(stack, drift_check))
+        stack, drift_check, reservation = await self._store.read(lambda tx: _whole_stack(tx, choice))
+        return stack_pb2.GetStackResponse(stack=stack_messages.stack_to_pb(stack, drift_check, reservation))
 
     async def ListResources(
         self, request: stack_pb2.ListResourcesRequest, context: object
@@ -128,9 +129,9 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         with self._watchers.waiting(stack_id) as event:
             while True:
                 seen = await self._store.read(partial(watching.snapshot, stack_id=stack_id, position=position))
-                record = watches.record_digest(seen.stack, seen.drift)
+                record = watches.record_digest(seen)
                 for change, position in watching.changes(position, seen, record):  # noqa: B020 - the next round starts there
-                    yield watches.change_to_pb(stack_id, change, position, seen.drift)
+                    yield watches.change_to_pb(stack_id, change, position, seen)
                 if seen.stack is None:
                     return
                 await self._watchers.next_change(event)
@@ -267,10 +268,10 @@ def _differences(old: str, new: str) -> tuple[PlanDiffs, tuple[PackageMove, ...]
     return revisions.differences(before, after), moves_between(before.packages, after.packages)
 
 
-def _with_drift_check(reading: ReadTransaction, choice: Choice) -> tuple[Stack, DriftCheck | None]:
-    """A stack, and its last drift detection."""
+def _whole_stack(reading: ReadTransaction, choice: Choice) -> tuple[Stack, DriftCheck | None, Reservation | None]:
+    """A stack, its last drift detection, and who has it reserved."""
     stack = stacks.existing(reading, choice)
-    return stack, reading.drift_checks.find(stack.record.id)
+    return stack, reading.drift_checks.find(stack.record.id), reservations.of_stack(reading, stack)
 
 
 def _revisions(reading: ReadTransaction, choice: Choice, **numbers: int) -> list[tuple[str, Revision, str]]:

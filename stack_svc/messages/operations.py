@@ -4,17 +4,19 @@ from collections.abc import Collection, Iterable, Sequence
 from hashlib import sha256
 from typing import Any
 
-from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1 import action_set_pb2, journal_pb2
 from pkger.model.v1 import operation_pb2
 
+from services.actions.snapshots import snapshot_id
 from services.core.errors import RequestInvalid
-from services.core.model import RecordChanges, Target
+from services.core.model import OperationKind, RecordChanges, Target
 from services.engine.claims import Claim, Refusal
 from services.engine.operation import FINISHED, OperationState
 from services.rpc.convert.claims import claim_from_pb, claim_to_pb
 from services.rpc.convert.objects import baseline_from_pb, key_from_pb, target_to_pb
 from services.rpc.convert.operations import STATES, direction_from_pb, step_record_from_pb
 from services.rpc.convert.plans import KINDS, record_changes_from_pb, use_from_pb
+from stack_svc.messages.action_set_writes import action_change_from_pb, new_action_set_from_pb, stored_action
 from stack_svc.messages.fields import (
     LATEST,
     choice_from_pb,
@@ -27,10 +29,22 @@ from stack_svc.messages.fields import (
     timestamp,
 )
 from stack_svc.messages.plans import plan_from_pb
-from stack_svc.messages.stacks import storable_baseline
+from stack_svc.messages.stacks import policy_of, storable_baseline
 from stack_svc.rules import sanitize
 from stack_svc.rules.finish import AbandonOutcome, FinishRequest, Outcome, RecordOutcome, RemoveOutcome, StalePlan
-from stack_svc.rules.operations import Advance, BeginRequest, JournalWrite, PlanRef, Start, Writes
+from stack_svc.rules.operations import (
+    ActionSetStart,
+    Advance,
+    BeginRequest,
+    JournalWrite,
+    Parent,
+    PlanRef,
+    Start,
+    Writes,
+)
+from stack_svc.rules.reservations import Holder
+from stack_svc.rules.stacks import NewStack
+from stack_svc.rules.urls import checked_urls
 from stack_svc.store.operations import Blocks, Operation, OperationFilter
 from stack_svc.store.stacks import Choice, Stack
 
@@ -38,12 +52,12 @@ _NOT_OF_A_RUN = ("begun", "package_invalid", "accepted", "finished")
 """Events that are not stored, or that another request than AdvanceOperation stores."""
 
 
-def begin_request_from_pb(request: journal_pb2.BeginOperationRequest, new_stack: str) -> BeginRequest:
+def begin_request_from_pb(request: journal_pb2.BeginOperationRequest, new_id: str) -> BeginRequest:
     """
-    Translate a new operation; if a stack is created for it, its id is *new_stack*.
+    Translate a new operation; if a stack is created for it, its id is *new_id*.
 
     Raises:
-        RequestInvalid: It names no stack, or its kind is not valid.
+        RequestInvalid: It names no stack, or its kind, or what a new stack gets, is not valid.
     """
     stack_choice: Choice | Target | PlanRef
     match request.WhichOneof("subject"):
@@ -61,9 +75,17 @@ def begin_request_from_pb(request: journal_pb2.BeginOperationRequest, new_stack:
         holder=request.holder,
         author=request.author,
         ttl=microseconds(request.ttl),
-        new_stack=new_stack,
+        new_stack=_new_stack_from_pb(request.new_stack, new_id),
         request=request_from_pb(request.request),
+        parent=Parent(request.parent.operation_id, request.parent.token) if request.HasField("parent") else None,
     )
+
+
+def _new_stack_from_pb(message: journal_pb2.NewStack, new_id: str) -> NewStack:
+    # An address of a program is accepted, as the stack may have had it before. Where programs are not evaluated, the
+    # parser refuses it.
+    urls = checked_urls(message.urls, "new_stack.urls", allow_jsonnet=True)
+    return NewStack(new_id, message.description, urls, policy_of(message.policy))
 
 
 def claims_from_pb(claims: Iterable[journal_pb2.Claim], field: str) -> list[Claim]:
@@ -86,6 +108,13 @@ def refused_to_pb(refused: Refusal) -> journal_pb2.RefusedClaim:
         operation_id=holder.operation,
         since=timestamp(holder.since),
         in_use=refused.in_use,
+    )
+
+
+def holder_to_pb(holder: Holder) -> action_set_pb2.Reservation:
+    """Translate who has a stack that was to be reserved."""
+    return action_set_pb2.Reservation(
+        stack_name=holder.stack_name, operation_id=holder.operation, action_set=holder.action_set
     )
 
 
@@ -115,6 +144,8 @@ def operation_to_pb(operation: Operation, blocked_steps: bytes = b"") -> operati
         blocked_step_count=operation.blocks.step_count,
         plan_id=operation.plan,
         author=operation.author,
+        action_set=operation.action_set,
+        parent=operation.parent,
     )
     if operation.state in FINISHED:
         message.end_time.CopyFrom(message.update_time)
@@ -129,8 +160,10 @@ def cancel_effect_to_pb(operation: Operation) -> operation_pb2.CancelEffect.Valu
     """The effect of a request to cancel an unfinished operation."""
     if operation.sealed:
         return operation_pb2.CANCEL_EFFECT_SEALED
-    is_blocked = operation.state is OperationState.BLOCKED
-    return operation_pb2.CANCEL_EFFECT_BLOCKED if is_blocked else operation_pb2.CANCEL_EFFECT_ROLLS_BACK
+    if operation.state is OperationState.BLOCKED:
+        return operation_pb2.CANCEL_EFFECT_BLOCKED
+    is_action_set = operation.kind is OperationKind.ACTION
+    return operation_pb2.CANCEL_EFFECT_STOPS if is_action_set else operation_pb2.CANCEL_EFFECT_ROLLS_BACK
 
 
 def filter_from_pb(request: journal_pb2.ListOperationsRequest) -> OperationFilter:
@@ -170,7 +203,15 @@ def writes_from_pb(
     )
 
 
-def _start_from_pb(start: journal_pb2.Start, operation: str, limit: int) -> Start:
+def _start_from_pb(start: journal_pb2.Start, operation: str, limit: int) -> Start | ActionSetStart:
+    if start.accepted.seq != 1:
+        raise RequestInvalid("start.accepted", "must have seq 1, as it is the first event")
+    _check_event(start.accepted, "start.accepted", operation, is_a="accepted")
+    write = JournalWrite(1, b"", _stored_events([start.accepted]), [1])
+    if start.HasField("action_set"):
+        if start.accepted.accepted.action_set != start.action_set.name or start.claims:
+            raise RequestInvalid("start.accepted", "must name the action set, which has no claims")
+        return ActionSetStart(new_action_set_from_pb(start.action_set, operation), write)
     idle_plan = plan_from_pb(start.idle_plan) if start.HasField("idle_plan") else None
     if idle_plan and (idle_plan.packages or not start.idle_plan.header.no_change):
         raise RequestInvalid("start.idle_plan", "it has something to do; store it first, and send its id")
@@ -178,10 +219,6 @@ def _start_from_pb(start: journal_pb2.Start, operation: str, limit: int) -> Star
         idle_plan.refuse_too_large(limit)
     if not (name := idle_plan.id if idle_plan else start.plan_id):
         raise RequestInvalid("start.plan_id", "must not be empty")
-    if start.accepted.seq != 1:
-        raise RequestInvalid("start.accepted", "must have seq 1, as it is the first event")
-    _check_event(start.accepted, "start.accepted", operation, is_a="accepted")
-    write = JournalWrite(1, b"", _stored_events([start.accepted]), [1])
     claims = claims_from_pb(start.claims, "start.claims")
     return Start(name, start.accepted.accepted.digest, write, claims, idle_plan)
 
@@ -203,7 +240,9 @@ def _write_from_pb(message: journal_pb2.JournalWrite, operation: str) -> Journal
             rollback=message.rollback,
             cause=message.cause,
             done_count=message.done_count,
-        ).SerializeToString(),
+            action=stored_action(message.action) if message.HasField("action") else None,
+            snapshots=map(snapshot_id, message.snapshots),
+        ).SerializeToString(deterministic=True),
         _stored_events(message.events),
         [event.seq for event in message.events],
         steps,
@@ -212,7 +251,17 @@ def _write_from_pb(message: journal_pb2.JournalWrite, operation: str) -> Journal
 
 def _advance_from_pb(message: journal_pb2.JournalWrite) -> Advance:
     claims, released = claims_from_pb(message.claims, "claims"), claims_from_pb(message.released, "released")
-    return Advance(claims, released, message.done_count, message.seal, message.rollback, message.cause)
+    action = action_change_from_pb(message)
+    stops = action is not None and action.stops
+    return Advance(
+        claims,
+        released,
+        message.done_count,
+        message.seal,
+        message.rollback or stops,
+        message.action.cause if stops else message.cause,
+        action,
+    )
 
 
 def _check_event(
@@ -251,7 +300,9 @@ def finish_request_from_pb(request: journal_pb2.FinishOperationRequest) -> Finis
         _check_event(finished, "finished", request.operation_id, is_a="finished")
     return FinishRequest(
         request.position,
-        journal_pb2.StoredRecords(digest=sha256(request.SerializeToString()).digest()).SerializeToString(),
+        journal_pb2.StoredRecords(
+            digest=sha256(request.SerializeToString(deterministic=True)).digest()
+        ).SerializeToString(),
         STATES.member(request.state) if request.state else OperationState.FAILED,
         _outcome(request),
         request.base_generation,

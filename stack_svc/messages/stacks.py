@@ -30,6 +30,7 @@ from stack_svc.rules.updates import StackUpdate
 from stack_svc.rules.urls import checked_urls
 from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.owners import Owner
+from stack_svc.store.reservations import Reservation
 from stack_svc.store.revisions import Revision
 from stack_svc.store.stacks import Stack, StackFilter
 
@@ -37,8 +38,10 @@ MOST_CHOSEN = 1000
 """Largest number of ids or names in a request for a list of stacks (stack.proto)."""
 
 
-def stack_to_pb(stack: Stack, drift_check: DriftCheck | None = None) -> stack_pb2.Stack:
-    """Translate a stack without its inventory; *drift_check* is its last drift detection, if the response has it."""
+def stack_to_pb(
+    stack: Stack, drift_check: DriftCheck | None = None, reservation: Reservation | None = None
+) -> stack_pb2.Stack:
+    """Translate a stack without its inventory, with its last drift detection and its reservation if they are given."""
     record = stack.record
     return stack_pb2.Stack(
         id=record.id,
@@ -57,6 +60,15 @@ def stack_to_pb(stack: Stack, drift_check: DriftCheck | None = None) -> stack_pb
         urls=record.urls,
         etag=stacks.etag_of(stack),
         last_drift_check=_drift_check_fields(drift_check) if drift_check else None,
+        reservation=_reservation_to_pb(reservation) if reservation else None,
+    )
+
+
+def _reservation_to_pb(reservation: Reservation) -> stack_pb2.StackReservation:
+    return stack_pb2.StackReservation(
+        action_set=reservation.action_set,
+        operation_id=reservation.operation,
+        create_time=timestamp(reservation.since),
     )
 
 

@@ -7,16 +7,16 @@ from pkger.stack.v1 import stack_pb2
 from services.rpc import page_tokens
 from stack_svc.messages.operations import operation_to_pb
 from stack_svc.messages.stacks import stack_to_pb
-from stack_svc.rules.watching import Phase, PhaseChange, WatchPosition
-from stack_svc.store.drift_checks import DriftCheck
+from stack_svc.rules.watching import Phase, PhaseChange, Snapshot, WatchPosition
 from stack_svc.store.stacks import Stack
 
 
-def record_digest(stack: Stack | None, drift_check: DriftCheck | None = None) -> str:
-    """A digest of a stack as clients see it, with its last drift detection *drift_check*; empty for no stack."""
-    if stack is None:
+def record_digest(seen: Snapshot) -> str:
+    """A digest of a stack as clients see it; empty for no stack."""
+    if seen.stack is None:
         return ""
-    return blake2b(stack_to_pb(stack, drift_check).SerializeToString(deterministic=True), digest_size=8).hexdigest()
+    message = stack_to_pb(seen.stack, seen.drift, seen.reservation)
+    return blake2b(message.SerializeToString(deterministic=True), digest_size=8).hexdigest()
 
 
 def position_from_pb(position: str) -> WatchPosition:
@@ -31,9 +31,9 @@ def position_from_pb(position: str) -> WatchPosition:
 
 
 def change_to_pb(
-    stack_id: str, change: PhaseChange | Stack | None, position: WatchPosition, drift_check: DriftCheck | None = None
+    stack_id: str, change: PhaseChange | Stack | None, position: WatchPosition, seen: Snapshot
 ) -> stack_pb2.WatchStackResponse:
-    """Translate a change of ``watching.changes``; *drift_check* is the last drift detection of the stack."""
+    """Translate a change of ``watching.changes`` in *seen*."""
     message = stack_pb2.WatchStackResponse(position=page_tokens.token_of(tuple(position)))
     match change:
         case PhaseChange(operation, Phase.BEGUN):
@@ -45,5 +45,5 @@ def change_to_pb(
         case None:
             message.gone.stack_id = stack_id
         case _:
-            message.stack.CopyFrom(stack_to_pb(change, drift_check))
+            message.stack.CopyFrom(stack_to_pb(change, seen.drift, seen.reservation))
     return message

@@ -13,7 +13,7 @@ from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import operation_pb2
 
 from services.core.errors import LeaseLost, RequestInvalid, StackMoved
-from services.core.model import Baseline, Key, RecordChanges, Use
+from services.core.model import Baseline, Key, OperationKind, RecordChanges, Use
 from services.engine.operation import FINISHED, OperationState
 from stack_svc.rules import (
     baselines,
@@ -122,21 +122,31 @@ class FinishRequest:
     is_shown: bool = False
 
 
+_S = OperationState
+
 _MAY_BECOME = {
-    OperationState.PREPARING: {OperationState.FAILED},
-    OperationState.APPLYING: {OperationState.SUCCEEDED, OperationState.ROLLED_BACK, OperationState.BLOCKED},
-    OperationState.ROLLING_BACK: {OperationState.ROLLED_BACK, OperationState.BLOCKED},
+    _S.PREPARING: {_S.FAILED},
+    _S.APPLYING: {_S.SUCCEEDED, _S.ROLLED_BACK, _S.BLOCKED},
+    _S.ROLLING_BACK: {_S.ROLLED_BACK, _S.BLOCKED},
 }
 """
 The transitions of docs/reference/engine.md, "Operations". A BLOCKED operation counts in the state before; one cancelled
 early may be ROLLED_BACK at once.
 """
 
+_ACTION_SET_MAY_BECOME = {
+    _S.PREPARING: {_S.FAILED},
+    _S.APPLYING: {_S.SUCCEEDED, _S.FAILED, _S.CANCELLED, _S.BLOCKED},
+    _S.ROLLING_BACK: {_S.FAILED, _S.CANCELLED, _S.BLOCKED},
+}
+"""The transitions of an action set; one that is stopped by its last write may end at once."""
+
 _MAY_LEAVE: dict[OperationState, tuple[type[Outcome], ...]] = {
     OperationState.SUCCEEDED: (RecordOutcome, AbandonOutcome, RemoveOutcome),
     OperationState.ROLLED_BACK: (RecordOutcome, AbandonOutcome),
     OperationState.BLOCKED: (AbandonOutcome,),
     OperationState.FAILED: (AbandonOutcome,),
+    OperationState.CANCELLED: (AbandonOutcome,),
 }
 """A BLOCKED operation has not ended: the record stays as it was when it began, and its journal holds its changes."""
 
@@ -173,14 +183,19 @@ def finish(
     A resource that the stack releases while others use it is handed over to the stack that has used it longest. The
     owner of a resource that the stack takes over becomes a user of that resource.
 
+    The reservations of an action set end with it, and so does its use of snapshots.
+
     Raises:
         OperationNotFound: There is no such operation.
         LeaseLost: The lease is over.
         StackMoved: The plan was made from another generation.
-        RequestInvalid: The operation cannot end in that state, or the changes of the record contradict each other.
+        RequestInvalid: The operation cannot end in that state, or the changes of the record contradict each other, or
+            stacks are to be reserved with its end.
         ResourceOwned: Another stack has some of the resources.
         ClaimsRefused: As for ``operations.advance``, whose other errors are raised, too.
     """
+    if writes.reserve:
+        raise RequestInvalid("writes", "stacks are reserved before the end; send the write with AdvanceOperation")
     stack_id = tx.operations.stack_of(operation_id) or ""
     unlocked = tx.stacks.find(stack_id)
     others = (
@@ -257,11 +272,12 @@ def _is_repeated(reading: ReadTransaction, operation: Operation, token: int, req
 
 def _check(operation: Operation, request: FinishRequest) -> None:
     current, state, outcome = operation.unblocked_state, request.state, request.outcome
-    if state not in _MAY_BECOME.get(current, ()):
+    is_action_set = operation.kind is OperationKind.ACTION
+    if state not in (_ACTION_SET_MAY_BECOME if is_action_set else _MAY_BECOME).get(current, ()):
         raise RequestInvalid("state", f"operation {operation.id} is {current} and cannot end {state}")
     if operation.sealed and state is OperationState.ROLLED_BACK:
         raise RequestInvalid("state", f"operation {operation.id} is sealed and cannot end {state}")
-    if not isinstance(outcome, _MAY_LEAVE[state]):
+    if not isinstance(outcome, AbandonOutcome if is_action_set else _MAY_LEAVE[state]):
         raise RequestInvalid(
             "outcome", f"{type(outcome).__name__.lower()} is not an outcome of an operation that ends {state}"
         )
@@ -269,7 +285,7 @@ def _check(operation: Operation, request: FinishRequest) -> None:
         raise RequestInvalid("outcome", "an operation without a stack has no record; send abandon")
     if request.finished is None and current is not OperationState.PREPARING:
         raise RequestInvalid("finished", f"must be set, as operation {operation.id} has started")
-    if request.stale and state is not OperationState.FAILED:
+    if request.stale and current is not OperationState.PREPARING:
         raise RequestInvalid("stale_plan", f"operation {operation.id} has started, so its plan was not stale")
 
 
@@ -292,7 +308,10 @@ def _end(tx: Transaction, operation: Operation, request: FinishRequest, generati
     if request.state in FINISHED:
         claims.drop(tx, operation)
         plans.mark_applied(tx, operation.plan)
-    if request.state is OperationState.FAILED:
+    if request.state in FINISHED and operation.action_set:
+        tx.reservations.drop(operation.id)
+        tx.snapshots.release(operation.id)
+    if operation.state is OperationState.PREPARING:
         unstarted.forget(tx, operation)
     if request.stale:
         plans.mark_stale(tx, request.stale.plan, request.stale.problem)

@@ -1,8 +1,8 @@
-"""Reads rows of a journal: folds them into the states of steps, and lists their events."""
+"""Reads rows of a journal: folds them into the states of steps, and lists their events and the records of phases."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1 import action_set_pb2, journal_pb2
 from pkger.model.v1 import operation_pb2
 
 from services.engine.journal_fold import JournalEntry, folded
@@ -23,6 +23,17 @@ def steps_of(rows: Iterable[Row], step_count: int) -> list[StepRecord]:
         JournalBrokenError: Its journal contradicts the rules of the engine.
     """
     return folded(map(_entry, rows), step_count)
+
+
+def action_records_of(rows: Iterable[Row]) -> list[action_set_pb2.ActionRecords]:
+    """The records of an action set in *rows*, each with the time of its write."""
+    listed = []
+    for row in rows:
+        records = journal_pb2.StoredRecords.FromString(row.records)
+        if records.HasField("action"):
+            records.action.write_time.FromMicroseconds(row.time)
+            listed.append(records.action)
+    return listed
 
 
 def events_after(

@@ -7,17 +7,36 @@ the same response and has no second effect. A claim is the exception: it may com
 so a repeated claim waits until the lease is free.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from services.core.errors import LeaseLost, OperationNotFound, PlanNotFound, PlanStale, RequestInvalid, StackExists
 from services.core.model import OperationKind, Target
 from services.engine.claims import Claim, Refusal
 from services.engine.operation import FINISHED, OperationState
-from stack_svc.rules import claims, leases, owners, plans, requests, sanitize, stacks, unstarted, uses
+from stack_svc.rules import (
+    action_sets,
+    claims,
+    leases,
+    owners,
+    plans,
+    requests,
+    reservations,
+    sanitize,
+    snapshots,
+    stacks,
+    unstarted,
+    uses,
+)
+from stack_svc.rules.action_sets import NewActionSet
+from stack_svc.rules.locking import lock_all
 from stack_svc.rules.plans import NewPlan
 from stack_svc.rules.requests import RequestId
+from stack_svc.rules.reservations import NotReserved
+from stack_svc.rules.snapshots import NewSnapshot
+from stack_svc.rules.stacks import NewStack
 from stack_svc.store.journal import Row
 from stack_svc.store.leases import Lease
 from stack_svc.store.operations import NOT_BLOCKED, Operation
@@ -36,6 +55,13 @@ class PlanRef:
     plan: str
 
 
+class Parent(NamedTuple):
+    """The operation whose phase begins another one, and the fencing token of its lease."""
+
+    operation: str
+    token: int
+
+
 @dataclass(frozen=True, slots=True)
 class BeginRequest:
     """
@@ -49,9 +75,10 @@ class BeginRequest:
         kind: Its kind; for a stored plan None, as the plan determines the kind and whether to create the stack.
         holder: The applier that runs it.
         ttl: Microseconds that the lease lasts without renewal.
-        new_stack: Id of the stack, if one is created; for a stored plan, the id may follow from the plan instead.
+        new_stack: The stack, if one is created; for a stored plan, its id may follow from the plan instead.
         request: The request that asks for it.
         author: Name of its author.
+        parent: The operation whose phase begins it; None: none does.
     """
 
     id: str
@@ -60,9 +87,10 @@ class BeginRequest:
     kind: OperationKind | None
     holder: str
     ttl: int
-    new_stack: str
+    new_stack: NewStack
     request: RequestId
     author: str = ""
+    parent: Parent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +123,24 @@ class JournalWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class ActionChange:
+    """
+    The changes of an action set by a write, beside records and events.
+
+    Attributes:
+        has_phases: Whether the write has records of phases.
+        stops: Whether the action set stops.
+        reserve: Whether its stacks are reserved with this write.
+        snapshots: Snapshots to store.
+    """
+
+    has_phases: bool
+    stops: bool
+    reserve: bool
+    snapshots: Sequence[NewSnapshot]
+
+
+@dataclass(frozen=True, slots=True)
 class Advance:
     """
     The changes of an operation by a write, beside records and events.
@@ -102,10 +148,11 @@ class Advance:
     Attributes:
         claims: Claims for steps that are about to be sent, and for outcomes of other steps.
         released: Claims that it no longer needs.
-        done_count: Number of steps that are in effect.
+        done_count: Number of steps that are in effect, or of phases that ended.
         seal: Whether the operation passes the seal.
-        rollback: Whether it starts to roll back.
+        rollback: Whether it starts to roll back, or stops as an action set.
         cause: The failure; empty: the cause stays as it is.
+        action: The changes of an action set; None: there are none.
     """
 
     claims: Sequence[Claim]
@@ -114,6 +161,7 @@ class Advance:
     seal: bool
     rollback: bool
     cause: str
+    action: ActionChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +184,24 @@ class Start:
     idle_plan: NewPlan | None = None
 
 
+class ActionSetStart(NamedTuple):
+    """The write that gives an operation its action set, with the first event."""
+
+    action_set: NewActionSet
+    write: JournalWrite
+
+
 @dataclass(frozen=True, slots=True)
 class Writes:
     """Writes of an operation that are made together: its *start*, unless it has started, and then *advances*."""
 
-    start: Start | None = None
+    start: Start | ActionSetStart | None = None
     advances: Sequence[tuple[JournalWrite, Advance]] = ()
+
+    @property
+    def reserve(self) -> bool:
+        """Whether stacks are reserved with one of them."""
+        return any(change.action and change.action.reserve for _, change in self.advances)
 
 
 NO_WRITES = Writes()
@@ -161,7 +221,8 @@ class ClaimsRefused(Exception):
 class ClaimResult:
     """
     An operation with a new lease, and all data that its next applier needs to resume it. ``blocked_steps`` are the
-    blocked steps of a BLOCKED operation, in the form of ``Blocks.body``; ``rows`` are all writes of the operation.
+    blocked steps of a BLOCKED operation, in the form of ``Blocks.body``; ``rows`` are all writes of the operation, and
+    ``action_set`` is what its action set is to run, in the form of ``NewActionSet.body``.
     """
 
     stack: Stack
@@ -169,6 +230,7 @@ class ClaimResult:
     operation: Operation
     blocked_steps: bytes
     rows: Sequence[Row]
+    action_set: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,23 +254,28 @@ def begin(tx: Transaction, request: BeginRequest) -> BeginResult | Operation:
         PlanNotFound: There is no such plan.
         RequestIdReused: The request id was used with other content.
         OperationNotFound: The request began an operation before, which was removed.
-        StackLeased: Another operation holds the lease.
+        LeaseLost: The lease of its parent is over.
+        StackLeased: Another operation holds the lease, or an action set that is not its parent has the stack reserved.
         OperationUnfinished: Another operation on the stack has to be recovered.
         PlanUsed: An operation runs or ran the plan.
         PlanStale: The plan is stale.
         PlanExpired: The plan was not applied in time.
         RequestInvalid: The operation has no id, or its holder no name; the id is taken, or the name of the stack
-            is not valid, or the duration of the lease is out of bounds.
+            is not valid, or the duration of the lease is out of bounds; or an action set is to have a stack.
     """
     for field, value in (("operation_id", request.id), ("holder", request.holder)):
         if not value:
             raise RequestInvalid(field, "must not be empty")
     planned = tx.plans.find(request.choice.plan) if isinstance(request.choice, PlanRef) else None
     choice, missing, kind = _as_planned(planned) if planned else _as_requested(request)
-    locked = None if isinstance(choice, Target) else tx.lock_stack(choice)
+    if kind is OperationKind.ACTION and not isinstance(choice, Target):
+        raise RequestInvalid("kind", "an action set has no stack; name its target")
+    locked = _locked_with_parent(tx, choice, request.parent)
     earlier_name = requests.answered_name(tx, request.request)
     again, earlier = _lock_of(tx, request.id), _lock_of(tx, earlier_name)
     now = tx.now()
+    if request.parent:
+        _check_parent(tx, request.parent, now)
     plan = plans.as_of(planned, now) if planned else None
     if again:
         stack, lease = _begin_again(tx, again, existing(tx, request.id), choice, kind, request, now)
@@ -218,8 +285,9 @@ def begin(tx: Transaction, request: BeginRequest) -> BeginResult | Operation:
         unstarted.end_dead(tx, earlier, now)
     elif earlier_id := requests.earlier_answer(tx, request.request, now):
         return existing(tx, earlier_id)
-    new_id = stacks.id_for_plan(planned.id) if planned and missing else request.new_stack
-    stack, lease = _stack_to_work_on(tx, locked, choice, missing, new_id, now)
+    _refuse_reserved(tx, locked, missing, request)
+    new = replace(request.new_stack, id=stacks.id_for_plan(planned.id)) if planned and missing else request.new_stack
+    stack, lease = _stack_to_work_on(tx, locked, choice, missing, new, now)
     lease = _taken(tx, stack, lease, request, now)
     if plan:
         plans.refuse_unusable(plan)
@@ -236,6 +304,7 @@ def begin(tx: Transaction, request: BeginRequest) -> BeginResult | Operation:
         create_time=now,
         update_time=now,
         author=sanitize.checked_author(request.author),
+        parent=request.parent.operation if request.parent else "",
     )
     if not tx.operations.insert(operation):
         raise RequestInvalid("operation_id", f"operation {request.id} exists already; choose another id")
@@ -252,6 +321,7 @@ def advance(tx: Transaction, operation_id: str, token: int, writes: Writes) -> b
 
     Raises:
         ClaimsRefused: Claims of a write conflict with other stacks or operations.
+        NotReserved: A stack that an action set is to reserve is in use.
         OperationNotFound: There is no such operation.
         LeaseLost: The lease is over.
         RequestInvalid: The operation did not start, has started with another plan, lacks a write or an event before
@@ -261,22 +331,78 @@ def advance(tx: Transaction, operation_id: str, token: int, writes: Writes) -> b
         PlanUsed: Another operation runs or ran it.
         PlanStale: It is stale, it was replaced since it was read, or no stack owns a resource any more that it uses.
         PlanExpired: It was not applied in time.
+        ActionSetExists: Another action set has the name.
+        ArtifactGone: A snapshot that the action set uses is deleted.
+        LimitReached: The store has too many unfinished action sets.
     """
+    reserved: Mapping[Choice, Stack | None] = {}
+    if writes.reserve:
+        reserved = lock_all(tx, {tx.operations.stack_of(operation_id) or "", *_to_reserve(tx, operation_id, writes)})
     operation, _, now = fenced(tx, operation_id, token)
-    return written(tx, operation, writes, now).cancel_requested
+    return written(tx, operation, writes, now, reserved).cancel_requested
 
 
-def written(tx: Transaction, operation: Operation, writes: Writes, now: int) -> Operation:
-    """*operation*, whose lease is held, after *writes*; errors as for ``advance``."""
-    if writes.start:
+def written(
+    tx: Transaction,
+    operation: Operation,
+    writes: Writes,
+    now: int,
+    reserved: Mapping[Choice, Stack | None] = MappingProxyType({}),
+) -> Operation:
+    """
+    *operation*, whose lease is held, after *writes*; errors as for ``advance``.
+
+    Args:
+        tx: The transaction.
+        operation: The operation.
+        writes: The writes.
+        now: The time.
+        reserved: The stacks that they reserve, locked, by name; None for those that do not exist.
+    """
+    if isinstance(writes.start, ActionSetStart):
+        operation = _started_action_set(tx, operation, writes.start, now)
+    elif writes.start:
         operation = _started(tx, operation, writes.start, now)
     for write, change in writes.advances:
-        operation = _advanced(tx, operation, write, change, now)
+        operation = _advanced(tx, operation, write, change, reserved, now)
     return operation
+
+
+def _to_reserve(tx: Transaction, operation_id: str, writes: Writes) -> tuple[StackName, ...]:
+    if isinstance(writes.start, ActionSetStart):
+        return writes.start.action_set.reserved
+    return action_sets.reserved_stacks(tx, operation_id)
+
+
+def _started_action_set(tx: Transaction, operation: Operation, start: ActionSetStart, now: int) -> Operation:
+    """*operation* with its action set and its first event."""
+    action_set, write = start
+    if operation.kind is not OperationKind.ACTION:
+        raise RequestInvalid("start.action_set", f"operation {operation.id} is {operation.kind} and starts with a plan")
+    if operation.state is not OperationState.PREPARING:
+        row = tx.journal.row(operation.id, write.position)
+        if action_sets.body_of(tx, operation) != action_set.body or row is None or row.events != write.events:
+            raise RequestInvalid("start.action_set", f"operation {operation.id} started with another action set")
+        return operation
+    action_sets.create(tx, operation, action_set)
+    header = action_set.header
+    started = appended(
+        tx,
+        operation,
+        write,
+        now,
+        state=OperationState.APPLYING,
+        step_count=header.phase_count,
+        action_set=header.name,
+    )
+    tx.operations.update(started)
+    return started
 
 
 def _started(tx: Transaction, operation: Operation, start: Start, now: int) -> Operation:
     """*operation* with its plan, its first event, and the claims of the plan."""
+    if operation.kind is OperationKind.ACTION:
+        raise RequestInvalid("start", f"operation {operation.id} is {operation.kind} and starts with an action set")
     if operation.state is not OperationState.PREPARING:
         if operation.plan != start.plan:
             raise RequestInvalid("plan_id", f"operation {operation.id} started with another plan")
@@ -305,11 +431,19 @@ def _started(tx: Transaction, operation: Operation, start: Start, now: int) -> O
     return started
 
 
-def _advanced(tx: Transaction, operation: Operation, write: JournalWrite, change: Advance, now: int) -> Operation:
+def _advanced(
+    tx: Transaction,
+    operation: Operation,
+    write: JournalWrite,
+    change: Advance,
+    reserved: Mapping[Choice, Stack | None],
+    now: int,
+) -> Operation:
     """*operation* after one write of its journal."""
     operation_id, state = operation.id, operation.unblocked_state
     if state is OperationState.PREPARING:
         raise RequestInvalid("operation_id", f"operation {operation_id} did not start")
+    _check_content(operation, write, change)
     if is_repeated(tx, operation, write):
         return operation
     sealed, rolling_back = operation.sealed or change.seal, operation.rolling_back or change.rollback
@@ -324,6 +458,8 @@ def _advanced(tx: Transaction, operation: Operation, write: JournalWrite, change
     if refused := claims.claim(tx, operation, change.claims, now):
         raise ClaimsRefused(refused, operation.cancel_requested)
     claims.release(tx, operation, change.released)
+    if change.action:
+        _change_action_set(tx, operation, change.action, reserved, now)
     if operation.state is OperationState.BLOCKED:
         tx.operations.unblock(operation_id)
     advanced = appended(
@@ -335,11 +471,53 @@ def _advanced(tx: Transaction, operation: Operation, write: JournalWrite, change
         sealed=sealed,
         rolling_back=rolling_back,
         done_count=change.done_count,
-        cause=sanitize.clean(change.cause) if change.rollback and change.cause else operation.cause,
+        cause=_cause_after(operation, change),
         blocks=NOT_BLOCKED,
     )
     tx.operations.update(advanced)
     return advanced
+
+
+def _check_content(operation: Operation, write: JournalWrite, change: Advance) -> None:
+    """
+    Accept a write with what the kind of *operation* has.
+
+    Raises:
+        RequestInvalid: It has anything else.
+    """
+    if operation.kind is not OperationKind.ACTION:
+        if change.action:
+            raise RequestInvalid("action", f"operation {operation.id} is {operation.kind} and has no phases")
+        return
+    stops = change.action is not None and change.action.stops
+    if write.steps or change.claims or change.released or change.seal or change.rollback != stops:
+        raise RequestInvalid(
+            "writes", f"operation {operation.id} is {operation.kind}: it has no steps, claims or seal, and it stops"
+        )
+
+
+def _change_action_set(
+    tx: Transaction, operation: Operation, change: ActionChange, reserved: Mapping[Choice, Stack | None], now: int
+) -> None:
+    """
+    Make the changes of an action set by one write.
+
+    Raises:
+        NotReserved: A stack that it is to reserve is in use.
+        RequestInvalid: A content of a snapshot is not stored.
+    """
+    if change.reserve and (holder := reservations.reserve(tx, operation, reserved, now)):
+        raise NotReserved(holder, operation.cancel_requested)
+    if change.has_phases:
+        tx.action_sets.begin(operation.action_set)
+    for snapshot in change.snapshots:
+        snapshots.store(tx, operation, snapshot, now)
+
+
+def _cause_after(operation: Operation, change: Advance) -> str:
+    """The cause of *operation* after a write; what stopped an action set first stays its cause."""
+    is_first = operation.kind is not OperationKind.ACTION or not operation.rolling_back
+    return sanitize.clean(change.cause) if change.rollback and change.cause and is_first else operation.cause
 
 
 def renew(tx: Transaction, operation_id: str, token: int, ttl: int, raise_to: int = 0) -> tuple[int, bool]:
@@ -393,7 +571,14 @@ def claim(tx: Transaction, operation_id: str, holder: str, ttl: int) -> ClaimRes
     defects = 0 if operation.state is OperationState.BLOCKED else operation.defects
     claimed = replace(_heard_of(operation, now), holder=lease.holder, token=lease.token, defects=defects)
     tx.operations.update(claimed)
-    return ClaimResult(stack, lease, claimed, tx.operations.blocked_steps(operation_id), tx.journal.rows(operation_id))
+    return ClaimResult(
+        stack,
+        lease,
+        claimed,
+        tx.operations.blocked_steps(operation_id),
+        tx.journal.rows(operation_id),
+        action_sets.body_of(tx, operation),
+    )
 
 
 def request_cancel(tx: Transaction, operation_id: str) -> Operation:
@@ -586,21 +771,71 @@ def _choice_of(operation: Operation, like: Choice | Target) -> Choice | Target |
             return operation.stack
 
 
+def _locked_with_parent(tx: Transaction, choice: Choice | Target, parent: Parent | None) -> Stack | None:
+    """Lock the stack of *choice*, and the row with the lease of the parent; None: there is no such stack."""
+    if parent is None:
+        return None if isinstance(choice, Target) else tx.lock_stack(choice)
+    of_parent = tx.operations.stack_of(parent.operation) or ""
+    if isinstance(choice, Target):
+        tx.lock_stack(of_parent)
+        return None
+    return lock_all(tx, {choice, of_parent})[choice]
+
+
+def _check_parent(reading: ReadTransaction, parent: Parent, now: int) -> None:
+    """
+    Fence the begin of an operation by the lease of its parent.
+
+    Raises:
+        LeaseLost: The lease is over.
+    """
+    operation = reading.operations.find(parent.operation)
+    if operation is None:
+        raise LeaseLost(parent.operation, parent.token)
+    _valid_lease(operation, reading.leases.of(operation.stack), parent.token, now)
+
+
+def _refuse_reserved(
+    reading: ReadTransaction, stack: Stack | None, missing: StackName | None, request: BeginRequest
+) -> None:
+    """
+    Refuse a stack, or the name of a new one, that an action set has reserved which is not the parent.
+
+    Raises:
+        StackLeased: One has.
+    """
+    parent = request.parent.operation if request.parent else ""
+    if stack:
+        reservations.refuse_reserved(reading, stack, parent)
+    elif missing:
+        reservations.refuse_reserved_name(reading, missing, parent)
+
+
 def _stack_to_work_on(
-    tx: Transaction, locked: Stack | None, choice: Choice | Target, missing: StackName | None, new_id: str, now: int
+    tx: Transaction,
+    locked: Stack | None,
+    choice: Choice | Target,
+    missing: StackName | None,
+    described: NewStack,
+    now: int,
 ) -> tuple[Stack, Lease]:
     """The stack with its last lease; it is created as *missing*, if given, when there is none."""
     if isinstance(choice, Target):
-        new = stacks.new_stack(StackName(choice, ""), new_id, "", State.STACKLESS, now)
+        new = stacks.new_stack(StackName(choice, ""), NewStack(described.id), State.STACKLESS, now)
     elif missing is None:
         stack = stacks.visible(locked, choice)
         return stack, tx.leases.of(stack.record.id) or Lease()
     elif locked:
+        if locked.is_pending:
+            # The operation that made it has died, and may have described it in another way.
+            locked = described.written_to(locked)
+            tx.stacks.edit(locked)
+            tx.stacks.update(locked)
         return locked, tx.leases.of(locked.record.id) or Lease()
     else:
         if missing.name or choice == missing:
             stacks.check_name(missing.name)
-        new = stacks.new_stack(missing, new_id, "", State.PENDING, now)
+        new = stacks.new_stack(missing, described, State.PENDING, now)
     if not tx.stacks.insert(new):
         raise StackExists(new.called, new.record.target.org)
     # The id of a stack that a plan creates derives from the plan, and is used again if an operation of it showed its

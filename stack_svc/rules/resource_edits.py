@@ -31,7 +31,7 @@ def import_resources(
 
     Raises:
         StackNotFound: There is no such stack.
-        StackLeased: An operation runs on it.
+        StackLeased: An operation runs on it, or an action set has it reserved.
         OperationUnfinished: An operation on it has to be recovered.
         RequestInvalid: Another object of the stack, or of the request, has a name, or the stack has a resource already.
         RequestIdReused: The request id was used with other content.
@@ -42,7 +42,7 @@ def import_resources(
     now = tx.now()
     if requests.earlier_answer(tx, request, now):
         return stack
-    stacks.refuse_unfinished(tx, stack, now)
+    stacks.refuse_in_use(tx, stack, now)
     entries = [entry._replace(origin=Origin.ADOPTED, is_pending_delete=False) for entry, _ in imports]
     packages.own_names(tx, stack, (entry.key.name for entry in entries))
     _refuse_own(tx, stack, entries)
@@ -59,7 +59,7 @@ def forget(tx: Transaction, choice: Choice, key: Key, request: RequestId) -> Sta
 
     Raises:
         StackNotFound: There is no such stack.
-        StackLeased: An operation runs on it.
+        StackLeased: An operation runs on it, or an action set has it reserved.
         OperationUnfinished: An operation on it has to be recovered.
         RequestInvalid: The stack has no such object.
         RequestIdReused: The request id was used with other content.
@@ -74,7 +74,7 @@ def forget(tx: Transaction, choice: Choice, key: Key, request: RequestId) -> Sta
     now = tx.now()
     if requests.earlier_answer(tx, request, now):
         return stack
-    stacks.refuse_unfinished(tx, stack, now)
+    stacks.refuse_in_use(tx, stack, now)
     _entry(tx, stack, key)
     transfer = ownership_transfer.transfer_of(tx, target, stack_id, changes)
     changed = _changed(tx, stack, changes, now)
@@ -89,7 +89,7 @@ def rename(tx: Transaction, choice: Choice, key: Key, new_name: str, request: Re
 
     Raises:
         StackNotFound: There is no such stack.
-        StackLeased: An operation runs on it.
+        StackLeased: An operation runs on it, or an action set has it reserved.
         OperationUnfinished: An operation on it has to be recovered.
         RequestInvalid: The stack has no such object, or the new name is not valid, is its present name, or is the name
             of another object.
@@ -100,7 +100,7 @@ def rename(tx: Transaction, choice: Choice, key: Key, new_name: str, request: Re
     now = tx.now()
     if requests.earlier_answer(tx, request, now):
         return stack
-    stacks.refuse_unfinished(tx, stack, now)
+    stacks.refuse_in_use(tx, stack, now)
     entry, new_key = _entry(tx, stack, key), Key(key.kind, new_name)
     [own_name] = packages.own_names(tx, stack, [new_name])
     check_meta_name(own_name, "new_name")

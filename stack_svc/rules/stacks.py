@@ -1,7 +1,7 @@
 """Records of stacks, by id and by name."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -13,8 +13,7 @@ from services.core.errors import (
     StackNotFound,
 )
 from services.core.model import InventoryEntry, Key, StackRecord, Target
-from services.kinds.policy import NO_POLICY
-from stack_svc.rules import leases, requests, sanitize, unstarted
+from stack_svc.rules import leases, requests, reservations, sanitize, unstarted
 from stack_svc.rules.requests import RequestId
 from stack_svc.store.stacks import Choice, Stack, StackName, State
 from stack_svc.store.store import ReadTransaction, Transaction
@@ -24,6 +23,30 @@ ID_BYTES = 8
 
 LONGEST_NAME = 200
 """In characters (stack.proto)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewStack:
+    """
+    What a new stack gets beside its name.
+
+    Attributes:
+        id: Its id.
+        description: Free text.
+        urls: Addresses of packages, checked.
+        policy: Its policy, checked.
+    """
+
+    id: str
+    description: str = ""
+    urls: tuple[str, ...] = ()
+    policy: Mapping[str, Any] = field(default_factory=dict)
+
+    def written_to(self, stack: Stack) -> Stack:
+        """*stack* with this description, these URLs and this policy."""
+        record = replace(stack.record, urls=self.urls, policy=self.policy)
+        return replace(stack, record=record, description=sanitize.clean(self.description))
+
 
 ResourcePlace = tuple[str, int, str, str]
 """Id and generation of a stack, with kind and name of the last entry of a page of its inventory."""
@@ -171,22 +194,15 @@ def _without_baseline(reading: ReadTransaction, stack: str, entries: Iterable[In
     return {*reading.baselines.lacking(stack, [entry.key for entry in entries])}
 
 
-def create(
-    tx: Transaction,
-    named: StackName,
-    description: str,
-    urls: tuple[str, ...],
-    request: RequestId,
-    stack_id: str,
-    policy: Mapping[str, Any] = NO_POLICY,
-) -> Stack:
+def create(tx: Transaction, named: StackName, new: NewStack, request: RequestId) -> Stack:
     """
-    Create an empty stack with a new id, once for each request; an empty name is none.
+    Create an empty stack, once for each request; an empty name is none.
 
     Raises:
         RequestInvalid: The name is no name for a stack.
         RequestIdReused: The request id was used with other content.
         StackExists: Another stack has the name, or a running first apply.
+        StackLeased: An action set has the name reserved.
         OperationUnfinished: A first apply that has to be recovered has the name.
         StackNotFound: This request created a stack before, which was deleted.
     """
@@ -195,19 +211,17 @@ def create(
     now = tx.now()
     if earlier_id := requests.earlier_answer(tx, request, now):
         return existing(tx, earlier_id)
-    if taken:
-        free_name(tx, taken, named, now)
-    stack = new_stack(named, stack_id, sanitize.clean(description), State.ACTIVE, now)
-    stack = replace(stack, record=replace(stack.record, urls=urls, policy=policy))
+    free_name(tx, taken, named, now)
+    stack = new_stack(named, new, State.ACTIVE, now)
     if not tx.stacks.insert(stack):
         raise StackExists(named.name, named.target.org)
-    requests.store_answer(tx, request, stack_id, now)
+    requests.store_answer(tx, request, new.id, now)
     return stack
 
 
-def new_stack(named: StackName, stack_id: str, description: str, state: State, now: int) -> Stack:
+def new_stack(named: StackName, new: NewStack, state: State, now: int) -> Stack:
     """An empty stack, created at *now*."""
-    return Stack(StackRecord(stack_id, named.target, named.name, 0), description, state, now, now)
+    return new.written_to(Stack(StackRecord(new.id, named.target, named.name, 0), "", state, now, now))
 
 
 def delete(tx: Transaction, choice: Choice) -> None:
@@ -216,40 +230,53 @@ def delete(tx: Transaction, choice: Choice) -> None:
 
     Raises:
         StackNotFound: There is none.
-        StackLeased: An operation runs on it.
+        StackLeased: An operation runs on it, or an action set has it reserved.
         OperationUnfinished: An operation on it has to be recovered.
         StackNotEmpty: It owns resources.
     """
     stack = visible(tx.lock_stack(choice), choice)
-    refuse_unfinished(tx, stack, tx.now())
+    refuse_in_use(tx, stack, tx.now())
     if stack.resource_count:
         raise StackNotEmpty(stack.called, stack.resource_count)
     tx.stacks.delete(stack.record.id)
 
 
-def free_name(tx: Transaction, stack: Stack, named: StackName, now: int) -> None:
+def free_name(tx: Transaction, stack: Stack | None, named: StackName, now: int) -> None:
     """
-    Free the name of *stack*, if it is the stack of a first apply that died before it sent anything.
+    Free a name for a stack that gets it.
+
+    Args:
+        tx: The transaction.
+        stack: The stack with that name, locked. It is removed if it is that of a first apply that died before it sent
+            anything. None: there is none.
+        named: The name.
+        now: The time.
 
     Raises:
         StackExists: The name is taken.
+        StackLeased: An action set has the name reserved.
         OperationUnfinished: The first apply may have sent something and has to be recovered.
     """
+    if stack is None:
+        reservations.refuse_reserved_name(tx, named)
+        return
     lease = tx.leases.of(stack.record.id)
     if not stack.is_pending or (lease and not leases.is_free(lease, now)):
         raise StackExists(named.name, named.target.org)
-    refuse_unfinished(tx, stack, now)
+    refuse_in_use(tx, stack, now)
     tx.stacks.delete(stack.record.id)
 
 
-def refuse_unfinished(tx: Transaction, stack: Stack, now: int) -> None:
+def refuse_in_use(tx: Transaction, stack: Stack, now: int) -> None:
     """
-    Do nothing for a stack without an unfinished operation; an operation that died before it started is ended.
+    Do nothing for a stack that no action set has reserved, and without an unfinished operation; an operation that died
+    before it started is ended.
 
     Raises:
-        StackLeased: An operation runs on it.
+        StackLeased: An operation runs on it, or an action set has it reserved.
         OperationUnfinished: An operation on it has to be recovered.
     """
+    reservations.refuse_reserved(tx, stack)
     if lease := tx.leases.of(stack.record.id):
         leases.refuse_leased(lease, stack, now)
         unstarted.end_dead(tx, stack, now)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from services.core.errors import PackageStack, StackChanged, StackExists
-from stack_svc.rules import requests, sanitize, stacks
+from stack_svc.rules import requests, reservations, sanitize, stacks
 from stack_svc.rules.requests import RequestId
 from stack_svc.store.stacks import Choice, Stack, StackName
 from stack_svc.store.store import Transaction
@@ -57,7 +57,8 @@ def update(tx: Transaction, choice: Choice, changes: StackUpdate, request: Reque
         StackExists: Another stack has the name.
         OperationUnfinished: A first apply that has to be recovered has the name, or the policy changes while an
             operation on the stack has to be recovered.
-        StackLeased: The policy changes while an operation runs on the stack.
+        StackLeased: The policy changes while an operation runs on the stack, or name or policy while an action set has
+            it reserved; or one has the new name reserved.
     """
     stacks.check_new_name(changes.name or "")
     locked = tx.lock_stack(choice)
@@ -76,7 +77,9 @@ def update(tx: Transaction, choice: Choice, changes: StackUpdate, request: Reque
         )
     changed = changes.of(stack)
     if changed != stack:
-        if named and taken and taken.record.id != stack.record.id:
+        if changed.record.name != stack.record.name:
+            reservations.refuse_reserved(tx, stack)
+        if named and not (taken and taken.record.id == stack.record.id):
             stacks.free_name(tx, taken, named, now)
         # A clock may be set back; ``update_time`` is never before ``create_time``.
         changed = replace(changed, version=stack.version + 1, update_time=max(now, stack.update_time))
@@ -84,7 +87,7 @@ def update(tx: Transaction, choice: Choice, changes: StackUpdate, request: Reque
             raise StackExists(changed.record.name, changed.record.target.org)
         if changed.record.policy != stack.record.policy:
             # An earlier plan may delete a resource that the new policy protects, so plans become stale.
-            stacks.refuse_unfinished(tx, stack, now)
+            stacks.refuse_in_use(tx, stack, now)
             moved = replace(changed.record, generation=stack.record.generation + 1)
             changed = replace(changed, record=moved)
             tx.stacks.update(changed)

@@ -6,9 +6,10 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from services.engine.operation import FINISHED, OperationState
-from stack_svc.rules import stacks
+from stack_svc.rules import reservations, stacks
 from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.operations import Operation
+from stack_svc.store.reservations import Reservation
 from stack_svc.store.stacks import Choice, Stack, State
 from stack_svc.store.store import ReadTransaction
 
@@ -49,11 +50,13 @@ class Snapshot:
         stack: The stack; None: it has been removed.
         operations: The operations on it, in the order in which they began, from the last one that the watcher knows.
         drift: Its last drift detection; None: there was none.
+        reservation: The action set that has it reserved; None: none has.
     """
 
     stack: Stack | None
     operations: Sequence[Operation]
     drift: DriftCheck | None = None
+    reservation: Reservation | None = None
 
 
 class PhaseChange(NamedTuple):
@@ -82,7 +85,8 @@ def snapshot(reading: ReadTransaction, stack_id: str, position: WatchPosition) -
         last = reading.operations.last_on(stack_id)
         operations = [last] if last else []
     active = stack if stack and stack.state is State.ACTIVE else None
-    return Snapshot(active, operations, reading.drift_checks.find(stack_id))
+    reservation = reservations.of_stack(reading, active) if active else None
+    return Snapshot(active, operations, reading.drift_checks.find(stack_id), reservation)
 
 
 def changes(

@@ -8,11 +8,9 @@ import sqlite_utils
 from services.core.model import OperationKind, Target
 from services.engine.operation import OperationState
 from stack_svc.sqlite.leases import IS_FREE
+from stack_svc.sqlite.operation_states import IS_UNFINISHED
+from stack_svc.sqlite.snapshots import remove_unused
 from stack_svc.store.operations import Blocks, Operation, OperationFilter, OperationPlace
-
-# Same text as in the indexes: SQLite uses a partial index only when the query has its condition.
-IS_UNFINISHED = "state IN ('PREPARING', 'APPLYING', 'ROLLING_BACK', 'BLOCKED')"
-IS_FINISHED = "state IN ('SUCCEEDED', 'ROLLED_BACK', 'FAILED')"
 
 
 class SqliteOperations:
@@ -41,7 +39,7 @@ class SqliteOperations:
     def since(self, stack: str, token: int) -> list[Operation]:
         """Read the last operations on a stack."""
         where = "operations.stack = ? AND operations.token >= ? ORDER BY operations.token"
-        return list(map(_operation, self._db.query(f"{_SELECT} WHERE {where}", [stack, token])))
+        return list(map(operation_of, self._db.query(f"{SELECT} WHERE {where}", [stack, token])))
 
     def page(self, criteria: OperationFilter, after: OperationPlace, most: int) -> list[Operation]:
         """Read a page of operations."""
@@ -57,10 +55,10 @@ class SqliteOperations:
                 where = f"{where} AND operations.{column} IN (SELECT value FROM json_each(?))"  # noqa: S608
                 values = [*values, orjson.dumps([str(member) for member in members]).decode()]
         rows = self._db.query(
-            f"{_SELECT} WHERE {where} ORDER BY operations.create_time DESC, operations.id DESC LIMIT ?",
+            f"{SELECT} WHERE {where} ORDER BY operations.create_time DESC, operations.id DESC LIMIT ?",
             [*values, most],
         )
-        return list(map(_operation, rows))
+        return list(map(operation_of, rows))
 
     def abandoned(self, now: int, most: int) -> list[str]:
         """Return the ids of operations that any applier may claim."""
@@ -107,11 +105,16 @@ class SqliteOperations:
         """Remove the blocks of an operation."""
         self._db.execute("DELETE FROM blocks WHERE operation = ?", [operation_id])
 
+    def delete(self, operation_id: str) -> None:
+        """Remove an operation; foreign keys remove its other rows with it."""
+        self._db.execute("DELETE FROM operations WHERE id = ?", [operation_id])
+        remove_unused(self._db, "made_by IS NULL", {"except": ""})
+
     def _first(self, where: str, *values: str) -> Operation | None:
-        return next(map(_operation, self._db.query(f"{_SELECT} WHERE {where}", values)), None)
+        return next(map(operation_of, self._db.query(f"{SELECT} WHERE {where}", values)), None)
 
 
-_SELECT = """
+SELECT = """
     SELECT operations.*, plans.id AS plan, blocks.reason, blocks.step_count AS blocked
     FROM operations
     LEFT JOIN plans ON plans.operation = operations.id
@@ -131,6 +134,7 @@ def _fixed(operation: Operation) -> dict[str, Any]:
         "kind": operation.kind,
         "create_time": operation.create_time,
         "author": operation.author,
+        "parent": operation.parent,
     }
 
 
@@ -151,10 +155,12 @@ def _changing(operation: Operation) -> dict[str, Any]:
         "last_event": operation.last_event,
         "defects": operation.defects,
         "handed_over": operation.handed_over,
+        "action_set": operation.action_set,
     }
 
 
-def _operation(row: dict[str, Any]) -> Operation:
+def operation_of(row: dict[str, Any]) -> Operation:
+    """The operation of a row of ``SELECT``."""
     return Operation(
         id=row["id"],
         stack=row["stack"],
@@ -181,4 +187,6 @@ def _operation(row: dict[str, Any]) -> Operation:
         defects=row["defects"],
         handed_over=row["handed_over"],
         author=row["author"],
+        parent=row["parent"],
+        action_set=row["action_set"],
     )

@@ -1,8 +1,9 @@
 """The tables of the stack store (docs/reference/engine.md, "Tables")."""
 
 from services.sqlite.schema import created_by
+from stack_svc.sqlite.operation_states import IS_FINISHED, IS_UNFINISHED
 
-SCRIPT = """
+SCRIPT = f"""
 CREATE TABLE stacks (
     id TEXT PRIMARY KEY,
     platform TEXT NOT NULL,
@@ -175,6 +176,8 @@ CREATE TABLE operations (
     last_event BLOB NOT NULL DEFAULT x'',
     handed_over BIGINT NOT NULL DEFAULT 0,
     defects BIGINT NOT NULL DEFAULT 0,
+    parent TEXT NOT NULL DEFAULT '',
+    action_set TEXT NOT NULL DEFAULT '',
     size BIGINT,
     create_time BIGINT NOT NULL,
     update_time BIGINT NOT NULL
@@ -182,9 +185,9 @@ CREATE TABLE operations (
 CREATE INDEX operations_by_time ON operations (create_time, id);
 CREATE INDEX operations_by_stack ON operations (stack, create_time, id);
 CREATE UNIQUE INDEX unfinished_operations ON operations (stack)
-    WHERE state IN ('PREPARING', 'APPLYING', 'ROLLING_BACK', 'BLOCKED');
+    WHERE {IS_UNFINISHED};
 CREATE INDEX finished_operations ON operations (update_time, id)
-    WHERE state IN ('SUCCEEDED', 'ROLLED_BACK', 'FAILED');
+    WHERE {IS_FINISHED};
 CREATE INDEX operations_by_lease ON operations (stack, token);
 
 CREATE TABLE blocks (
@@ -204,6 +207,60 @@ CREATE TABLE journal (
     events BLOB NOT NULL,
     PRIMARY KEY (operation, position)
 );
+
+CREATE TABLE action_sets (
+    name TEXT PRIMARY KEY,
+    operation TEXT NOT NULL UNIQUE REFERENCES operations (id) ON DELETE CASCADE,
+    predecessor TEXT NOT NULL,
+    blueprints TEXT NOT NULL,
+    objects TEXT NOT NULL,
+    labels TEXT NOT NULL,
+    ttl BIGINT,
+    phase_count BIGINT NOT NULL,
+    has_begun INTEGER NOT NULL CHECK (has_begun IN (0, 1)),
+    body BLOB NOT NULL
+);
+
+CREATE TABLE reservations (
+    platform TEXT NOT NULL,
+    org TEXT NOT NULL,
+    name TEXT NOT NULL,
+    stack TEXT NOT NULL,
+    operation TEXT NOT NULL REFERENCES operations (id) ON DELETE CASCADE,
+    action_set TEXT NOT NULL,
+    since BIGINT NOT NULL,
+    PRIMARY KEY (platform, org, name)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX reservations_by_stack ON reservations (stack) WHERE stack <> '';
+CREATE INDEX reservations_by_operation ON reservations (operation);
+
+CREATE TABLE snapshots (
+    id TEXT PRIMARY KEY,
+    manifest TEXT NOT NULL,
+    made_by TEXT REFERENCES operations (id) ON DELETE SET NULL,
+    stack_name TEXT NOT NULL,
+    object_count BIGINT NOT NULL,
+    bytes BIGINT NOT NULL,
+    create_time BIGINT NOT NULL,
+    delete_time BIGINT,
+    deleted_by TEXT NOT NULL
+);
+CREATE INDEX snapshots_by_time ON snapshots (create_time, id) WHERE delete_time IS NULL;
+CREATE INDEX snapshots_by_maker ON snapshots (made_by);
+
+CREATE TABLE snapshot_contents (
+    snapshot TEXT NOT NULL REFERENCES snapshots (id) ON DELETE CASCADE,
+    digest TEXT NOT NULL,
+    PRIMARY KEY (snapshot, digest)
+) WITHOUT ROWID;
+CREATE INDEX snapshot_contents_by_digest ON snapshot_contents (digest);
+
+CREATE TABLE snapshot_users (
+    snapshot TEXT NOT NULL REFERENCES snapshots (id) ON DELETE CASCADE,
+    operation TEXT NOT NULL REFERENCES operations (id) ON DELETE CASCADE,
+    PRIMARY KEY (snapshot, operation)
+) WITHOUT ROWID;
+CREATE INDEX snapshot_users_by_operation ON snapshot_users (operation);
 
 CREATE TABLE plans (
     id TEXT PRIMARY KEY,
@@ -323,21 +380,37 @@ the table.
 ``revision_contents``
     The attachments with the files of the packages that were installed after a revision.
 ``attachments``
-    The packages of revisions and plans, the files of installed packages, and the baselines of plans: texts by their
-    digest, in compressed ``attachment_parts``. ``time`` is when an attachment was last known to be in use.
+    The packages of revisions and plans, the files of installed packages, the baselines of plans, and the contents of
+    snapshots: texts by their digest, in compressed ``attachment_parts``. ``time`` is when an attachment was last known
+    to be in use.
 ``operations``
     They outlive their stack, so ``stack`` is no foreign key; for an operation without a stack it is the id of its
     STACKLESS row. ``token`` is the token of the last lease of the operation: its order does not depend on clocks, so
     ``operations_by_lease`` finds the last operations on a stack. ``handed_over`` counts the hand-overs to the stack
     during the operation, ``defects`` the attempts to resume it that ended with a defect. ``last_event`` is the last
-    event of a finished operation, in its wire format. ``size`` is its size with plan and journal; NULL until a sweep
-    measures it.
+    event of a finished operation, in its wire format. ``parent`` is the operation whose phase began it, or empty; it is
+    no foreign key, as that may be deleted before. ``action_set`` is the name of its action set, or empty. ``size`` is
+    its size with plan and journal; NULL until a sweep measures it.
 ``blocks``
     Of BLOCKED operations. ``reason`` is a number of ``pkger.model.v1.BlockedReason``, ``body`` a part of a
     ``pkger.model.v1.Operation``.
 ``journal``
     One row for each write of an operation (docs/reference/engine.md, "Journal"). ``records`` is a
     ``pkger.journal.v1.StoredRecords``, ``events`` a ``StoredEvents``.
+``action_sets``
+    ``blueprints`` is a JSON list of names, ``objects`` one of [kind, name, stack, platform, org], ``labels`` a JSON
+    object. ``ttl`` is NULL for an action set that has none. ``body`` is a ``pkger.journal.v1.NewActionSet`` in its wire
+    format, compressed.
+``reservations``
+    ``stack`` is the id of the stack, or empty for one that did not exist when it was reserved. It is no foreign key:
+    the name stays reserved if the stack is removed.
+``snapshots``
+    ``made_by`` is NULL once its maker was removed while an unfinished action set uses the snapshot. ``delete_time`` is
+    NULL until it is deleted.
+``snapshot_contents``
+    The attachments that a snapshot names.
+``snapshot_users``
+    The operations that made a snapshot, or have it as input.
 ``plans``
     ``stack`` is no foreign key, as a stack may be removed before a plan expires, or be created only by it. ``expires``
     is NULL for a plan that was made for an operation.

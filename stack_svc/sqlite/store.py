@@ -10,6 +10,7 @@ import sqlite_utils
 from services.sqlite.database import Database
 from services.system import Clock
 from stack_svc.sqlite import sweeping
+from stack_svc.sqlite.action_sets import SqliteActionSets
 from stack_svc.sqlite.attachments import SqliteAttachments
 from stack_svc.sqlite.baselines import SqliteBaselines
 from stack_svc.sqlite.definitions import SqliteDefinitions
@@ -24,9 +25,11 @@ from stack_svc.sqlite.plan_packages import SqlitePlanPackages
 from stack_svc.sqlite.plans import SqlitePlans
 from stack_svc.sqlite.repositories import SqliteRepositories
 from stack_svc.sqlite.requests import SqliteRequests
+from stack_svc.sqlite.reservations import SqliteReservations
 from stack_svc.sqlite.revision_contents import SqliteRevisionContents
 from stack_svc.sqlite.revisions import SqliteRevisions
 from stack_svc.sqlite.schema import MIGRATIONS
+from stack_svc.sqlite.snapshots import SqliteSnapshots
 from stack_svc.sqlite.stacks import SqliteStacks
 from stack_svc.sqlite.uses import SqliteUses
 from stack_svc.store.locks import LockedClock
@@ -58,6 +61,9 @@ class SqliteTransaction:
         self.requests = SqliteRequests(db)
         self.repositories = SqliteRepositories(db)
         self.definitions = SqliteDefinitions(db)
+        self.action_sets = SqliteActionSets(db)
+        self.reservations = SqliteReservations(db)
+        self.snapshots = SqliteSnapshots(db)
         self._clock = LockedClock(clock)
 
     def now(self) -> int:

@@ -5,7 +5,8 @@ The sweep in SQLite: removes rows that are no longer needed, one batch at a time
 import sqlite_utils
 
 from stack_svc.sqlite.leases import IS_FREE
-from stack_svc.sqlite.operations import IS_FINISHED, IS_UNFINISHED
+from stack_svc.sqlite.operation_states import IS_FINISHED, IS_UNFINISHED
+from stack_svc.sqlite.snapshots import IS_USED, remove_unused
 from stack_svc.store.leases import RELEASED
 from stack_svc.store.operations import GONE
 from stack_svc.store.store import RetentionLimits, Swept
@@ -27,6 +28,7 @@ def sweep(db: sqlite_utils.Database, limits: RetentionLimits, now: int) -> Swept
     plans = rows(
         "DELETE FROM plans WHERE id IN (SELECT id FROM plans WHERE operation IS NULL AND expires < :now LIMIT :most)"
     )
+    action_sets = _sweep_action_sets(db, limits, now)
     operations, has_more = _sweep_operations(db, limits, now)
     ended = db.execute(
         f"""
@@ -54,7 +56,7 @@ def sweep(db: sqlite_utils.Database, limits: RetentionLimits, now: int) -> Swept
         )
         """  # noqa: S608
     )
-    return Swept(requests, plans, operations, len(ended), stacks, attachments, has_more)
+    return Swept(requests, plans, operations, len(ended), stacks, attachments, action_sets, has_more)
 
 
 def _sweep_attachments(db: sqlite_utils.Database, limits: RetentionLimits, now: int) -> int:
@@ -72,6 +74,7 @@ def _sweep_attachments(db: sqlite_utils.Database, limits: RetentionLimits, now: 
             OR EXISTS (SELECT 1 FROM packages WHERE content_digest = attachments.digest)
             OR EXISTS (SELECT 1 FROM plan_packages WHERE content_digest = attachments.digest)
             OR EXISTS (SELECT 1 FROM revision_contents WHERE revision_contents.digest = attachments.digest)
+            OR EXISTS (SELECT 1 FROM snapshot_contents WHERE snapshot_contents.digest = attachments.digest)
         FROM attachments WHERE time < ? ORDER BY time LIMIT ?
         """,
         [now - limits.attachment_age, limits.batch],
@@ -91,6 +94,16 @@ def release_space(db: sqlite_utils.Database) -> bool:
     return free > _PAGES
 
 
+def _sweep_action_sets(db: sqlite_utils.Database, limits: RetentionLimits, now: int) -> int:
+    """Remove finished action sets beyond *limits*, and those whose time has passed; the number of removed ones."""
+    values = {"most": limits.batch, "kept": limits.action_sets, "now": now, "except": ""}
+    removed = db.execute(_ENDED_ACTION_SETS, values).fetchall()
+    db.conn.executemany("DELETE FROM operations WHERE id = ?", removed)
+    if removed:
+        remove_unused(db, "made_by IS NULL", values)
+    return len(removed)
+
+
 def _sweep_operations(db: sqlite_utils.Database, limits: RetentionLimits, now: int) -> tuple[int, bool]:
     """Remove finished operations beyond *limits*; the number of removed ones, and whether more are left."""
     values = {
@@ -106,6 +119,19 @@ def _sweep_operations(db: sqlite_utils.Database, limits: RetentionLimits, now: i
     db.conn.executemany("DELETE FROM operations WHERE id = ?", removed)
     return len(removed), len(beyond) > len(removed) or measured == limits.batch
 
+
+_ENDED_ACTION_SETS = f"""
+    WITH finished AS (
+        SELECT operations.id, operations.update_time, action_sets.ttl,
+            ROW_NUMBER() OVER (ORDER BY operations.update_time DESC, operations.id DESC) AS place
+        FROM action_sets JOIN operations ON operations.id = action_sets.operation
+        WHERE operations.{IS_FINISHED} AND NOT EXISTS (
+            SELECT 1 FROM snapshots WHERE made_by = operations.id AND (delete_time IS NULL OR {IS_USED})
+        )
+    )
+    SELECT id FROM finished WHERE place > :kept OR update_time + ttl < :now ORDER BY update_time, id LIMIT :most
+"""  # noqa: S608
+"""Action sets that are not retained any longer, oldest first; those with a snapshot that is needed are left out."""
 
 _MEASURE = f"""
     UPDATE operations SET size = 500 + length(last_event)
@@ -135,7 +161,9 @@ _BEYOND = f"""
             SUM(size) OVER newest AS bytes,
             ROW_NUMBER() OVER (PARTITION BY stack ORDER BY update_time DESC, id DESC) = 1
                 AND EXISTS (SELECT 1 FROM stacks WHERE id = stack) AS is_last
-        FROM operations WHERE {IS_FINISHED}
+        FROM operations WHERE {IS_FINISHED} AND action_set = '' AND NOT EXISTS (
+            SELECT 1 FROM operations AS parents WHERE parents.id = operations.parent AND parents.{IS_UNFINISHED}
+        )
         WINDOW newest AS (ORDER BY update_time DESC, id DESC)
     ),
     beyond AS (
@@ -145,4 +173,7 @@ _BEYOND = f"""
     )
     SELECT id, before FROM beyond ORDER BY update_time, id LIMIT :most + 1
 """  # noqa: S608
-"""Operations beyond the limits, oldest first, each with the total size of those before it; one more than a batch."""
+"""
+Operations beyond the limits, oldest first, each with the total size of those before it; one more than a batch. The ones
+of action sets, and those that an unfinished operation has begun, are left out.
+"""

@@ -79,8 +79,8 @@ class Operation:
         sealed: Whether it has passed the seal, after which no step is undone.
         cancel_requested: Whether a client asked to cancel it.
         cause: The failure that made it fail, roll back or block; empty when nothing failed.
-        step_count: Number of steps of its plan; 0 while it has none.
-        done_count: Number of steps that took effect and were not undone.
+        step_count: Number of steps of its plan, or of phases of its action set; 0 while it has none.
+        done_count: Number of steps that took effect and were not undone, or of phases that ended.
         position: Position of the last write in its journal; 0 while there is none.
         last_seq: Sequence number of its last event; 0 while it has none.
         last_event: Its last event in the wire format; empty unless the operation is finished.
@@ -90,6 +90,8 @@ class Operation:
         author: Name of its author, as the client gave it.
         handed_over: Number of hand-overs of resources from other stacks to its stack since it began. Each hand-over
             increases the generation of its stack by one.
+        parent: The operation whose phase began it; empty: none did.
+        action_set: Name of its action set; empty while it has none.
     """
 
     id: str
@@ -117,6 +119,8 @@ class Operation:
     defects: int = 0
     handed_over: int = 0
     author: str = ""
+    parent: str = ""
+    action_set: str = ""
 
     @property
     def unblocked_state(self) -> OperationState:
@@ -168,3 +172,6 @@ class Operations(OperationsReading, Protocol):
 
     def unblock(self, operation_id: str) -> None:
         """Remove the blocks of an operation."""
+
+    def delete(self, operation_id: str) -> None:
+        """Remove an operation with its journal, its plan, its action set and its reservations."""

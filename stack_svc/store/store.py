@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from stack_svc.store.action_sets import ActionSets, ActionSetsReading
 from stack_svc.store.attachments import Attachments, AttachmentsReading
 from stack_svc.store.baselines import Baselines, BaselinesReading
 from stack_svc.store.definitions import Definitions, DefinitionsReading
@@ -18,8 +19,10 @@ from stack_svc.store.plan_packages import PlanPackages, PlanPackagesReading
 from stack_svc.store.plans import Plans, PlansReading
 from stack_svc.store.repositories import Repositories, RepositoriesReading
 from stack_svc.store.requests import Requests, RequestsReading
+from stack_svc.store.reservations import Reservations, ReservationsReading
 from stack_svc.store.revision_contents import RevisionContents
 from stack_svc.store.revisions import Revisions, RevisionsReading
+from stack_svc.store.snapshots import Snapshots, SnapshotsReading
 from stack_svc.store.stacks import Choice, Stack, Stacks, StacksReading
 from stack_svc.store.uses import Uses, UsesReading
 
@@ -96,6 +99,18 @@ class ReadTransaction(Protocol):
     @property
     def definitions(self) -> DefinitionsReading:
         """Read access to definitions."""
+
+    @property
+    def action_sets(self) -> ActionSetsReading:
+        """Read access to action sets."""
+
+    @property
+    def reservations(self) -> ReservationsReading:
+        """Read access to reservations."""
+
+    @property
+    def snapshots(self) -> SnapshotsReading:
+        """Read access to snapshots."""
 
     def now(self) -> int:
         """Return the time of the store's clock: one value for each transaction, read after its locks."""
@@ -176,6 +191,18 @@ class Transaction(ReadTransaction, Protocol):
     def definitions(self) -> Definitions:
         """Read and write access to definitions."""
 
+    @property
+    def action_sets(self) -> ActionSets:
+        """Read and write access to action sets."""
+
+    @property
+    def reservations(self) -> Reservations:
+        """Read and write access to reservations."""
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """Read and write access to snapshots."""
+
     def lock_stack(self, choice: Choice) -> Stack | None:
         """
         Lock the stack of *choice* against writes by other transactions until the end of this one.
@@ -218,13 +245,16 @@ class RetentionLimits:
     """
     Limits on the finished operations that a store retains, with their plans and events; the oldest are removed first.
 
-    The last operation of each existing stack is always retained.
+    The last operation of each existing stack is always retained, and so are the operations that an unfinished one has
+    begun. Action sets have limits of their own: each is removed at the end of its time, and without that time the
+    oldest first. One with a snapshot that is not deleted, or that another unfinished one uses, is always retained.
 
     Attributes:
         operations: Largest number of them.
         age: Microseconds for which they are retained after their end.
         bytes: Largest size of all of them together.
-        attachment_age: Microseconds for which an attachment is retained that no plan, no revision and no package names.
+        action_sets: Largest number of finished action sets without a snapshot.
+        attachment_age: Microseconds for which an attachment is retained that nothing names.
         batch: Largest number of rows of each table that one sweep removes or ends.
         batch_bytes: Largest size of the finished operations that one sweep removes, unless a single one is larger.
     """
@@ -232,6 +262,7 @@ class RetentionLimits:
     operations: int = 1000
     age: int = 90 * 24 * 3600 * 1_000_000
     bytes: int = 512 * 1024 * 1024
+    action_sets: int = 1000
     attachment_age: int = 24 * 3600 * 1_000_000
     batch: int = 500
     batch_bytes: int = 32 * 1024 * 1024
@@ -248,7 +279,8 @@ class Swept:
         operations: Finished operations beyond the limits.
         ended: Operations that never started and whose lease is over; they are FAILED now.
         stacks: Stacks that existed only for an operation that has ended.
-        attachments: Attachments that no plan, no revision and no package names.
+        attachments: Attachments that nothing names.
+        action_sets: Finished action sets beyond their limits.
         has_more: Whether more is left than the row counts show: operations to remove, or space to release.
     """
 
@@ -258,6 +290,7 @@ class Swept:
     ended: int = 0
     stacks: int = 0
     attachments: int = 0
+    action_sets: int = 0
     has_more: bool = False
 
     @property
@@ -271,4 +304,12 @@ class Swept:
 
     @property
     def _counts(self) -> tuple[int, ...]:
-        return (self.requests, self.plans, self.operations, self.ended, self.stacks, self.attachments)
+        return (
+            self.requests,
+            self.plans,
+            self.operations,
+            self.ended,
+            self.stacks,
+            self.attachments,
+            self.action_sets,
+        )

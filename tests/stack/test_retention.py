@@ -85,6 +85,7 @@ async def test_the_space_of_removed_rows_is_released(tmp_path: Path, clock: Cloc
         ("PKGER_KEEP_DAYS", "36501", "36,500"),
         ("PKGER_KEEP_DAYS", "-1", "36,500"),
         ("PKGER_KEEP_BYTES", "512 MiB", "1,000,000,000,000,000"),
+        ("PKGER_KEEP_ACTION_SETS", "0", "1,000,000,000"),
     ],
 )
 def test_an_invalid_bound_is_refused(variable: str, value: str, most: str) -> None:
@@ -94,5 +95,6 @@ def test_an_invalid_bound_is_refused(variable: str, value: str, most: str) -> No
 
 
 def test_bounds_are_read_from_the_environment() -> None:
-    keep = load({"PKGER_KEEP_OPERATIONS": "7", "PKGER_KEEP_DAYS": "8", "PKGER_KEEP_BYTES": "9"}).keep
-    assert (keep.operations, keep.days, keep.bytes) == (7, 8, 9)
+    bounds = {"OPERATIONS": "7", "DAYS": "8", "BYTES": "9", "ACTION_SETS": "10"}
+    keep = load({f"PKGER_KEEP_{bound}": value for bound, value in bounds.items()}).keep
+    assert (keep.operations, keep.days, keep.bytes, keep.action_sets) == (7, 8, 9, 10)

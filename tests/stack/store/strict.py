@@ -48,7 +48,7 @@ class BrokenRuleError(AssertionError):
 _LATE = {
     "stacks": {"update", "delete"},
     "leases": {"put"},
-    "operations": {"update", "block", "unblock"},
+    "operations": {"update", "block", "unblock", "delete"},
     "journal": {"append"},
     "inventory": {"change"},
     "owners": {"release", "drop"},
@@ -62,6 +62,9 @@ _LATE = {
     "baselines": {"put", "rebind"},
     "drift_checks": {"put"},
     "requests": {"forget"},
+    "action_sets": {"begin"},
+    "reservations": {"drop"},
+    "snapshots": {"release"},
 }
 """Writes that return nothing: they may be delayed until the commit."""
 
@@ -74,6 +77,9 @@ _AT_ONCE = {
     "requests": {"put"},
     "repositories": {"insert", "change", "delete"},
     "definitions": {"insert", "replace", "delete"},
+    "action_sets": {"insert"},
+    "reservations": {"insert"},
+    "snapshots": {"insert", "use", "delete"},
 }
 """Writes that return conflicts, or rows: they are sent at once, after all delayed ones."""
 
@@ -154,6 +160,8 @@ class _LateTransaction:
             ):
                 stack = subject
             case "operations", "insert" | "update":
+                stack = subject.stack
+            case "reservations", "insert" if subject.stack:
                 stack = subject.stack
             case _:
                 return
