@@ -19,7 +19,7 @@ from planner_svc.changes.prepare_specs import specs_to_prepare
 from planner_svc.changes.protection import protected_replacements
 from planner_svc.composition.key_moves import key_moves
 from planner_svc.credentials import refuse_written_secrets, with_references, without_credentials
-from planner_svc.inputs import NO_REVISION, BaseState, PlanInputs, StoredRevision
+from planner_svc.inputs import BaseState, PlanInputs
 from planner_svc.matching.desired import Desired
 from planner_svc.matching.match import (
     Matching,
@@ -37,12 +37,18 @@ from planner_svc.package_stack.model import PackagesAfter
 from planner_svc.package_stack.records import removed_packages, restored_packages
 from planner_svc.package_stack.refusals import refuse_earlier_revision, refuse_package_stack, refuse_pinned
 from planner_svc.planning import Remarks, make_plan
-from planner_svc.request_checks import refuse_invalid_stack, refuse_missing_sources, refuse_nothing_desired
+from planner_svc.request_checks import (
+    refuse_invalid_stack,
+    refuse_missing_sources,
+    refuse_nothing_desired,
+    refuse_unkeepable,
+)
 from planner_svc.resolution.model import Conflict
 from planner_svc.secrets import all_secrets_of, refuse_unusable_keys, secrets_of
 from planner_svc.sharing.cross_stack_use import possible_users
 from planner_svc.sharing.namesakes import kinds_to_search, namesakes_of
 from planner_svc.sharing.ownership import ResourceHolders, refuse_owned, refuse_sharing, shareable, with_holders
+from planner_svc.stored_package import NOT_STORED, StoredPackage
 from planner_svc.unresolved import manifest_warning
 from planner_svc.views import ViewInput
 from services.core.errors import ServiceUnavailable
@@ -71,6 +77,7 @@ async def create_plan(
     stack: stack_pb2.Stack | None = None,
     *,
     is_standalone: bool = False,
+    is_operation: bool = False,
 ) -> ViewInput | Conflict | Sequence[object_pb2.Violation]:
     """
     Make the plan of a request.
@@ -82,6 +89,7 @@ async def create_plan(
         stack: The header of the stack, if it is known; None: it is read.
         is_standalone: Whether this is a request of ``PlanStandalonePackage``: each credential is planned as a secret,
             and a plan without a stack is for a stack without a name.
+        is_operation: Whether an operation that has begun runs the plan: it may use a snapshot that was deleted since.
 
     Returns:
         The plan; all violations of a package that breaks rules; why no versions of packages go together.
@@ -92,6 +100,7 @@ async def create_plan(
     refuse_nothing_desired(request)
     refuse_invalid_stack(request)
     header = stack or await reader.header(request)
+    refuse_unkeepable(request, has_packages=header.package_count > 0)
     if request.HasField("packages"):
         return await _planned_packages(request, header, reader, packages)
     refuse_package_stack(request, header)
@@ -99,10 +108,10 @@ async def create_plan(
     # Parsing takes most of the time of a plan: meanwhile, record and live resources are read.
     reading = asyncio.create_task(reader.base_state(header))
     try:
-        parsed, revision = await _desired_package(request, header.urls, reader)
+        parsed, stored = await _desired_package(request, header.urls, reader, is_operation=is_operation)
         if parsed.violations:
             return parsed.violations
-        after = await _packages_after(request, header, revision, reader)
+        after = await _packages_after(request, header, stored, reader)
         base_state = await reading
         previous = await reader.current_package(base_state.stack) if after and after.installed else None
     finally:
@@ -113,7 +122,7 @@ async def create_plan(
         objects, entries = map(object_from_pb, parsed.objects), base_state.stack.resources
         moves = key_moves(previous, objects, after.declarations, base_state.platform, entries)
         after = replace(after, key_moves=moves)
-    desired = replace(_desired(request, parsed, skipped_keys(skips) | revision.untouched), packages=after)
+    desired = replace(_desired(request, parsed, skipped_keys(skips) | stored.untouched), packages=after)
     return await _planned(request, desired, parsed, base_state, reader, is_standalone, previous)
 
 
@@ -138,7 +147,7 @@ async def _planned_packages(
 
 
 async def _packages_after(
-    request: planner_pb2.CreatePlanRequest, header: stack_pb2.Stack, revision: StoredRevision, reader: PlanInputs
+    request: planner_pb2.CreatePlanRequest, header: stack_pb2.Stack, revision: StoredPackage, reader: PlanInputs
 ) -> PackagesAfter | None:
     """
     The packages after an uninstall or a rollback of their stack; None for a stack without packages, and for sources.
@@ -146,12 +155,14 @@ async def _packages_after(
     Raises:
         PackagePinned: A pinned package would be moved or removed.
         PackageStack: The revision is from before the stack had packages.
+        RequestInvalid: Objects that the revision lacks are to be kept, and it has packages.
     """
     changes_packages = request.WhichOneof("desired") in ("destroy", "revision")
     installed, after = await reader.installed(header) if changes_packages else (), PackagesAfter()
     if request.HasField("destroy"):
         after = PackagesAfter(planned=removed_packages(reversed(installed)))
     elif request.HasField("revision"):
+        refuse_unkeepable(request, has_packages=bool(revision.packages))
         if installed and revision.objects and not revision.packages:
             refuse_earlier_revision(header, request.revision)
         by_name = {each.name: each for each in installed}
@@ -171,25 +182,27 @@ async def written_secrets(request: planner_pb2.CreatePlanRequest, reader: PlanIn
         PkgerError: The package or the header of its stack cannot be read, or the platform does not answer.
     """
     header = await reader.header(request)
-    parsed, revision = await _desired_package(request, header.urls, reader)
+    parsed, stored = await _desired_package(request, header.urls, reader)
     skips = skipped_keys([Key(skip.kind, skip.name) for skip in request.options.skip])
-    desired = _desired(request, parsed, skips | revision.untouched)
+    desired = _desired(request, parsed, skips | stored.untouched)
     platform = await reader.traits(target_from_pb(header.target))
     return with_references(desired, platform, request.stack.id)[1]
 
 
 async def _desired_package(
-    request: planner_pb2.CreatePlanRequest, urls: Sequence[str], reader: PlanInputs
-) -> tuple[ParsedPackage, StoredRevision]:
-    """The desired package, and the revision that it is from; ``NO_REVISION`` if it is from none."""
+    request: planner_pb2.CreatePlanRequest, urls: Sequence[str], reader: PlanInputs, *, is_operation: bool = False
+) -> tuple[ParsedPackage, StoredPackage]:
+    """The desired package, and the stored one that it is; ``NOT_STORED`` if it is none."""
     match request.WhichOneof("desired"):
         case "package":
-            return await reader.package(request.package, urls), NO_REVISION
+            return await reader.package(request.package, urls), NOT_STORED
         case "revision":
-            revision = await reader.revision(request)
-            return ParsedPackage(parser_pb2.PackageHeader(sources=revision.sources), objects=revision.objects), revision
+            stored = await reader.revision(request)
+        case "snapshot":
+            stored = await reader.snapshot(request.snapshot, is_in_use=is_operation)
         case _:
-            return ParsedPackage(), NO_REVISION
+            return ParsedPackage(), NOT_STORED
+    return ParsedPackage(parser_pb2.PackageHeader(sources=stored.sources), objects=stored.objects), stored
 
 
 async def _planned(
@@ -243,7 +256,7 @@ async def _planned(
         )
         of_manifest = [manifest_warning(parsed.manifest.name)] if parsed.manifest else []
         texts = (*warnings, *of_manifest, *unused, *idle_skips(skips, desired.package, stack))
-        named = all_secrets_of(desired, traits) if desired.rollback_of else sorted({*parsed.missing_secrets, *secrets})
+        named = all_secrets_of(desired, traits) if desired.is_stored else sorted({*parsed.missing_secrets, *secrets})
         referred = secrets_of(desired, traits, named)
         # Fixes are edits of sources, which a plan does not have.
         shown = (each for each in parsed.warnings if not (secrets and each.code == Code.CREDENTIAL_WRITTEN_OUT))
@@ -361,6 +374,7 @@ def _desired(request: planner_pb2.CreatePlanRequest, parsed: ParsedPackage, skip
         secret_keys=frozenset(request.secret_keys),
         options=request.options,
         rollback_of=request.revision,
+        is_stored=request.WhichOneof("desired") in ("revision", "snapshot"),
         after_uninstall=after_uninstall_from_pb(request.destroy.after_uninstall, "destroy.after_uninstall"),
     )
 

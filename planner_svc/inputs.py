@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
@@ -16,6 +16,8 @@ from planner_svc.matching.match import ResourceHolder, kinds_of_record
 from planner_svc.nameless_stack import Candidate, chosen
 from planner_svc.platform_check import check
 from planner_svc.sharing.ownership import ResourceHolders
+from planner_svc.snapshots import snapshot_package
+from planner_svc.stored_package import StoredPackage
 from planner_svc.unresolved import unresolved
 from services.core.check import PlatformCheck
 from services.core.errors import PkgerError, RequestInvalid, StackNotFound
@@ -33,7 +35,7 @@ from services.core.model import (
 )
 from services.engine.outcome import Failed
 from services.packages.installed import InstalledPackage, PackageMove, revisions_with
-from services.packages.package_text import NOTHING_KEPT, Declaration, KeptPackage
+from services.packages.package_text import NOTHING_KEPT, KeptPackage
 from services.packages.versions import Version
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.manifests import package_reference_from_pb
@@ -41,7 +43,6 @@ from services.rpc.convert.objects import (
     key_from_pb,
     key_to_pb,
     new_target_from_pb,
-    object_from_pb,
     stack_from_pb,
     target_to_pb,
     violation_to_pb,
@@ -82,36 +83,6 @@ class BaseState:
     listed: Sequence[str] = ()
     live: Sequence[Resource] = ()
     left_out: frozenset[Key] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRevision:
-    """
-    A revision of a stack.
-
-    Attributes:
-        sources: Names of the sources of its package.
-        objects: The objects of its package.
-        untouched: Keys that it leaves as they are; some of *objects* have such a key.
-        has_package: Whether it has a package.
-        packages: The installed packages, by name; empty: the stack had none.
-        declarations: The declarations of objects that several packages declare.
-    """
-
-    sources: Sequence[str]
-    objects: list[object_pb2.Object]
-    untouched: frozenset[Key]
-    has_package: bool
-    packages: tuple[InstalledPackage, ...] = ()
-    declarations: Mapping[Key, tuple[Declaration, ...]] = field(default_factory=dict)
-
-    def kept(self) -> KeptPackage:
-        """The package of the revision."""
-        return KeptPackage(tuple(map(object_from_pb, self.objects)), self.untouched, self.packages, self.declarations)
-
-
-NO_REVISION = StoredRevision((), [], frozenset(), has_package=False)
-"""The revision of a plan that rolls back to none."""
 
 
 class PlanInputs:
@@ -169,7 +140,7 @@ class PlanInputs:
             parsed.objects.clear()
         return parsed
 
-    async def revision(self, request: planner_pb2.CreatePlanRequest) -> StoredRevision:
+    async def revision(self, request: planner_pb2.CreatePlanRequest) -> StoredPackage:
         """
         The revision that *request* rolls back to.
 
@@ -182,6 +153,10 @@ class PlanInputs:
         if not revision.has_package:
             raise RequestInvalid("revision", f"revision {request.revision} has no package, as an uninstall made it")
         return revision
+
+    async def snapshot(self, snapshot_id: str, *, is_in_use: bool) -> StoredPackage:
+        """The package of a snapshot; arguments and errors as for ``snapshot_package``."""
+        return await snapshot_package(self._stack, snapshot_id, is_in_use=is_in_use)
 
     async def installed(self, header: stack_pb2.Stack) -> list[InstalledPackage]:
         """
@@ -226,7 +201,7 @@ class PlanInputs:
             name: each for name, number in numbers.items() for each in revisions[number].packages if each.name == name
         }
 
-    async def _revision(self, stack: object_pb2.StackRef, number: int) -> StoredRevision:
+    async def _revision(self, stack: object_pb2.StackRef, number: int) -> StoredPackage:
         request = stack_pb2.GetRevisionRequest(stack=stack, number=number, unmasked=True)
         header, objects = stack_pb2.Revision(), stack_pb2.RevisionObjects()
         packages: list[InstalledPackage] = []
@@ -236,7 +211,7 @@ class PlanInputs:
             packages += map(installed_from_pb, answer.packages.packages)
         untouched = frozenset(map(key_from_pb, objects.untouched))
         declarations = {key_from_pb(each.key): declarations_from_pb(each) for each in objects.shared}
-        return StoredRevision(
+        return StoredPackage(
             header.sources,
             list(objects.objects),
             untouched,

@@ -216,9 +216,9 @@ def _inventory(
     entries = [
         entry._replace(
             associations=tuple(sorted(recorded_labels(entry, matching) - detached)),
-            # A protected entry stays and gets the policy of this apply; a skipped entry keeps its own policy.
+            # A protected entry stays and gets the policy of this apply; another one that is kept has its own policy.
             policy=resolved(stack.policy, key).text
-            if key in matching.protected_entries or not desired.skips_entry(entry)
+            if key in matching.protected_entries or not (desired.options.keep_others or desired.skips_entry(entry))
             else entry.policy,
         )
         for key, entry in matching.untouched.items()

@@ -109,7 +109,9 @@ async def make_answer(
     Raises:
         PkgerError: There is no plan; planner.proto lists the reasons.
     """
-    planned = await create_plan(request, reader, packages, stack, is_standalone=is_standalone)
+    planned = await create_plan(
+        request, reader, packages, stack, is_standalone=is_standalone, is_operation=use is PlanUse.OPERATION
+    )
     if isinstance(planned, Conflict):
         return PlanResponse(None, conflict=conflict_to_pb(planned))
     if not isinstance(planned, ViewInput):

@@ -14,6 +14,7 @@ from planner_svc.drift.detect import detect
 from planner_svc.drift.inputs import DriftReader
 from planner_svc.export.inputs import ExportReader
 from planner_svc.export.response import make_export
+from planner_svc.export.stored_export import store_export
 from planner_svc.imports.response import find_imports, list_live
 from planner_svc.inputs import PlanInputs
 from planner_svc.package_servicer import PackageServicer
@@ -106,12 +107,15 @@ class PlannerServicer(PlannerServiceServicer):
 
 
 class PlanningServicer(PlanningServiceServicer):
-    """Makes plans for operations and standalone packages."""
+    """Makes plans for operations and standalone packages, and stores exports."""
 
-    def __init__(self, reader: PlanInputs, packages: PackageStackInputs, plans: PlanStore, limit: int) -> None:
+    def __init__(
+        self, reader: PlanInputs, packages: PackageStackInputs, plans: PlanStore, exports: ExportReader, limit: int
+    ) -> None:
         self._reader = reader
         self._packages = packages
         self._plans = plans
+        self._exports = exports
         self._limit = limit
 
     async def PlanOperation(
@@ -139,6 +143,11 @@ class PlanningServicer(PlanningServiceServicer):
         async for message in messages:
             yield planning_pb2.PlanStandalonePackageResponse(part=message)
 
+    async def StoreExport(
+        self, request: planning_pb2.StoreExportRequest, context: object
+    ) -> planning_pb2.StoreExportResponse:
+        return await store_export(request, self._exports, self._plans)
+
 
 def registrations(
     reader: PlanInputs,
@@ -155,7 +164,7 @@ def registrations(
         partial(
             add_PlannerServiceServicer_to_server, PlannerServicer(reader, package_stacks, plans, exports, drift, limit)
         ),
-        partial(add_PlanningServiceServicer_to_server, PlanningServicer(reader, package_stacks, plans, limit)),
+        partial(add_PlanningServiceServicer_to_server, PlanningServicer(reader, package_stacks, plans, exports, limit)),
     )
 
 

@@ -96,13 +96,13 @@ class PlanStore:
         small = []
         for digest, text in sorted(attachments.items()):
             if len(text) > most:
-                await self._attach(digest, text)
+                await self.attach(digest, text)
             else:
                 small.append(journal_pb2.Attachment(digest=digest, body=compressed(text)))
         return small
 
-    async def _attach(self, digest: str, text: str) -> None:
-        """Store an attachment in parts, unless the store has it."""
+    async def attach(self, digest: str, text: str) -> None:
+        """Store an attachment, a *text* with its *digest*, in parts, unless the store has it."""
         request = journal_pb2.KeepAttachmentRequest(digest=digest)
         if (await self._stack.call(self._journal.KeepAttachment, request)).is_kept:
             return

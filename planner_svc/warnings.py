@@ -111,16 +111,16 @@ def _keeping(key: Key, loss: DataLoss) -> str:
 
 
 def _lost_before(desired: Desired, steps: Sequence[Step], platform: PlatformTraits) -> list[str]:
-    """Warnings of a rollback to a revision about data that was lost since, and that it does not bring back."""
-    if not desired.rollback_of:
+    """Warnings of a rollback or a restore about data that was lost since, and that it does not bring back."""
+    if not desired.is_stored:
         return []
-    texts = []
+    what, texts = "rollback" if desired.rollback_of else "restore", list[str]()
     for step in steps:
         if step.verb is Verb.CREATE and step.new_spec and platform.kinds[step.key.kind].delete_undo is Undo.NONE:
-            texts.append(f"{step.key} is created without data: a rollback does not bring back the data of a resource")
+            texts.append(f"{step.key} is created without data: a {what} does not bring back the data of a resource")
         elif step.old_spec and step.new_spec and (loss := loss_of(step.key.kind, step.new_spec, step.old_spec)):
             texts.append(
-                f"{step.key} gets its earlier {loss.path.lstrip('/')}: a rollback does not bring back {loss.data}"
+                f"{step.key} gets its earlier {loss.path.lstrip('/')}: a {what} does not bring back {loss.data}"
             )
     return texts
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pkger.planner.v1 import planner_pb2
 
@@ -12,10 +13,28 @@ from planner_svc.export.objects import Exported, export_objects, in_order
 from planner_svc.export.request import ExportSelection, wanted_from_pb
 from planner_svc.export.selection import Selection, Warned, kinds_to_list, select
 from services.core.errors import ResourceNotFound
-from services.core.model import PlatformTraits, Resource, ResourceKey, Target
+from services.core.model import PlatformTraits, Resource, ResourceKey, StackRecord, Target
 from services.kinds.registry import KINDS
 from services.rpc.convert.objects import new_target_from_pb
 from services.syntax.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class GatheredResources:
+    """
+    The resources of an export, and what their names follow from.
+
+    Attributes:
+        selection: The resources; none is missing.
+        nameable: All live resources of their families.
+        recorded: The names that stacks have for these.
+        doubts: Warnings about resources that may exist unseen.
+    """
+
+    selection: Selection
+    nameable: Sequence[Resource]
+    recorded: Mapping[ResourceKey, Sequence[Recorded]]
+    doubts: Sequence[Warned]
 
 
 async def gather_export(request: planner_pb2.ExportPackageRequest, reader: ExportReader, writer: Writer) -> Exported:
@@ -25,25 +44,49 @@ async def gather_export(request: planner_pb2.ExportPackageRequest, reader: Expor
     Raises:
         PkgerError: There is no export; planner.proto lists the reasons.
     """
-    stack = await reader.record(request.stack) if request.HasField("stack") else None
+    stack = (await reader.stack(request.stack))[1] if request.HasField("stack") else None
     target = stack.target if stack else new_target_from_pb(request.target)
     platform = await reader.traits(target)
-    requested_selection = wanted_from_pb(request, platform)
+    gathered = await gather_resources(wanted_from_pb(request, platform), stack, target, platform, reader)
+    own = own_names(stack) if stack else {}
+    exported = await asyncio.to_thread(export_selection, writer, gathered, own, platform)
+    exported.warnings = [*gathered.doubts, *exported.warnings]
+    return exported
+
+
+async def gather_resources(
+    requested_selection: ExportSelection,
+    stack: StackRecord | None,
+    target: Target,
+    platform: PlatformTraits,
+    reader: ExportReader,
+) -> GatheredResources:
+    """
+    Read and choose the resources of an export.
+
+    Args:
+        requested_selection: The resources that the request names.
+        stack: The stack that it names; None: it names none.
+        target: The target.
+        platform: The platform.
+        reader: Reads resources and names.
+
+    Raises:
+        ResourceNotFound: The request names resources that do not exist.
+        PkgerError: They cannot be read.
+    """
     own = own_names(stack) if stack else {}
     resource_keys = [*requested_selection.by_id, *(key for key in own if key[0] in platform.kinds)]
     listed = await reader.live(target, kinds_to_list(requested_selection, stack, platform), resource_keys, platform)
     doubts = await _doubts(reader, target, requested_selection, platform, listed)
     live = {(resource.kind, resource.id): resource for resource in listed}
-    # In threads, so that other calls are answered while a large export is made.
+    # In a thread, so that other calls are answered while a large export is made.
     selection = await asyncio.to_thread(select, requested_selection, stack, live, platform)
     if selection.missing:
         raise ResourceNotFound(target.platform, target.org, selection.missing)
     nameable = [resource for resource in listed if resource.kind in KINDS]
     nameable_keys = [(each.kind, each.id) for each in nameable] if selection.chosen else []
-    recorded = await reader.names(target, nameable_keys)
-    exported = await asyncio.to_thread(export_selection, writer, selection, nameable, own, recorded, platform)
-    exported.warnings = [*doubts, *exported.warnings]
-    return exported
+    return GatheredResources(selection, nameable, await reader.names(target, nameable_keys), doubts)
 
 
 async def _doubts(
@@ -81,28 +124,22 @@ async def _doubts(
 
 
 def export_selection(
-    writer: Writer,
-    selection: Selection,
-    nameable: Iterable[Resource],
-    own: Mapping[ResourceKey, str],
-    recorded: Mapping[ResourceKey, Sequence[Recorded]],
-    platform: PlatformTraits,
+    writer: Writer, gathered: GatheredResources, own: Mapping[ResourceKey, str], platform: PlatformTraits
 ) -> Exported:
     """
-    The objects of the *selection* and all warnings about it.
+    The objects of the *gathered* resources and all warnings about them, except doubts.
 
     Args:
         writer: Writes each object.
-        selection: The resources.
-        nameable: All resources of their families.
+        gathered: The resources.
         own: The names that the exported stack has for its resources.
-        recorded: The names that other stacks have.
         platform: The platform.
 
     Raises:
         RequestInvalid: A new display name is invalid or taken.
     """
-    names = names_of(nameable, own, recorded)
+    selection = gathered.selection
+    names = names_of(gathered.nameable, own, gathered.recorded)
     exported = export_objects(selection.chosen.values(), names, platform, writer)
     renamed = [
         _renamed(selection.chosen[key].resource, own[key], names[key])

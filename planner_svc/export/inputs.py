@@ -10,8 +10,9 @@ from services.core.check import PlatformCheck
 from services.core.errors import ServiceUnavailable
 from services.core.model import PlatformTraits, Resource, ResourceKey, StackRecord, Target
 from services.rpc.client import Peer, Platforms
+from services.rpc.convert.objects import stack_from_pb
 from services.rpc.resources import check_platform, live_resources, platform_traits
-from services.rpc.stack_records import find_holders, read_record
+from services.rpc.stack_records import find_holders, read_stack
 
 
 class ExportReader:
@@ -21,15 +22,16 @@ class ExportReader:
         self._stack = stack
         self._platforms = platforms
 
-    async def record(self, stack: object_pb2.StackRef) -> StackRecord:
+    async def stack(self, stack: object_pb2.StackRef) -> tuple[stack_pb2.Stack, StackRecord]:
         """
-        The record of a stack.
+        A stack and its record.
 
         Raises:
             StackNotFound: There is no such stack.
             RequestInvalid: The reference names no stack, or is ambiguous.
         """
-        return await read_record(self._stack, stack)
+        header, entries = await read_stack(self._stack, stack)
+        return header, stack_from_pb(header, entries)
 
     async def traits(self, target: Target) -> PlatformTraits:
         """

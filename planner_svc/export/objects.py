@@ -1,8 +1,8 @@
 """The objects of an export: the chosen resources as package text, each compared with the resource it is made from."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from planner_svc.export.request import NamedResource
 from planner_svc.export.selection import Chosen, Warned
@@ -36,6 +36,39 @@ class Exported:
     kinds: list[str] = field(default_factory=list)
     warnings: list[Warned] = field(default_factory=list)
     secret_keys: set[str] = field(default_factory=set)
+
+
+class WrittenObject(NamedTuple):
+    """
+    The object of one resource.
+
+    Attributes:
+        resource: The resource.
+        key: The object.
+        spec: Its spec as the parser would make it; as the platform has it, if packages cannot express it exactly.
+        fields: The spec as a source has it.
+        labels: The names of its labels, sorted.
+        secret_keys: Keys of the secrets that it refers to.
+    """
+
+    resource: Resource
+    key: Key
+    spec: Spec
+    fields: Mapping[str, Any]
+    labels: Sequence[str]
+    secret_keys: frozenset[str]
+
+    def document(self) -> dict[str, Any]:
+        """The object as a source has it."""
+        spec = dict(self.fields)
+        if self.labels:
+            spec["associations"] = [{"kind": LABEL, "name": label} for label in self.labels]
+        return {
+            "apiVersion": API_VERSIONS[0],
+            "kind": self.key.kind,
+            "metadata": {"name": self.key.name},
+            "spec": dict(sorted(spec.items())),
+        }
 
 
 class _LeftOut(Exception):
@@ -75,24 +108,42 @@ def export_objects(
     Raises:
         RequestInvalid: A new display name is invalid or taken.
     """
-    exported, package = Exported(), _Package(names)
+    exported = Exported()
     documents: list[tuple[int, str, str, str]] = []
-    # Resources that others refer to come first: if one is left out, so are those that refer to it.
-    for each in sorted(chosen, key=lambda item: _order(item, names)):
-        resource = each.resource
-        name = names[resource.kind, resource.id]
-        try:
-            document, secret_keys = _written(each, name, package, platform, exported.warnings)
-        except _LeftOut as reason:
-            exported.warnings.append(_warned(resource, f"{reason}, so it is left out"))
-            continue
-        exported.secret_keys |= secret_keys
+    for each in written_objects(chosen, names, platform, exported.warnings):
+        exported.secret_keys |= each.secret_keys
         # Written at once, as the text takes less memory than the value that it is made from.
-        documents.append((EXPORT_ORDER[resource.kind], name, resource.kind, writer.document(document)))
+        document = writer.document(each.document())
+        documents.append((EXPORT_ORDER[each.key.kind], each.key.name, each.key.kind, document))
     for _, _, kind, text in sorted(documents):
         exported.documents.append(text)
         exported.kinds.append(kind)
     return exported
+
+
+def written_objects(
+    chosen: Iterable[Chosen], names: Mapping[ResourceKey, str], platform: PlatformTraits, warnings: list[Warned]
+) -> Iterator[WrittenObject]:
+    """
+    The objects of *chosen* resources, one by one, in an order in which each comes after those that it refers to.
+
+    Args:
+        chosen: As for ``export_objects``.
+        names: As for ``export_objects``.
+        platform: As for ``export_objects``.
+        warnings: Gets the warnings about them.
+
+    Raises:
+        RequestInvalid: A new display name is invalid or taken.
+    """
+    package = _Package(names)
+    # Resources that others refer to come first: if one is left out, so are those that refer to it.
+    for each in sorted(chosen, key=lambda item: _order(item, names)):
+        resource = each.resource
+        try:
+            yield _written(each, names[resource.kind, resource.id], package, platform, warnings)
+        except _LeftOut as reason:
+            warnings.append(_warned(resource, f"{reason}, so it is left out", str(reason)))
 
 
 def _order(chosen: Chosen, names: Mapping[ResourceKey, str]) -> tuple[bool, bool, bool, str, str]:
@@ -110,9 +161,9 @@ def _order(chosen: Chosen, names: Mapping[ResourceKey, str]) -> tuple[bool, bool
 
 def _written(
     chosen: Chosen, name: str, package: _Package, platform: PlatformTraits, warnings: list[Warned]
-) -> tuple[dict[str, Any], set[str]]:
+) -> WrittenObject:
     """
-    The object of a resource as a source has it, and the keys of its secrets.
+    The object of a resource.
 
     Raises:
         _LeftOut: It cannot be written.
@@ -139,6 +190,8 @@ def _written(
             shown = ", ".join(paths[:_SHOWN_PATHS]) + (" ..." if paths[_SHOWN_PATHS:] else "")
             text = f"a package cannot express {shown} exactly, so a plan of the package will show a difference there"
             warnings.append(_warned(resource, text))
+        else:
+            spec = spec_of(reading.spec)
     if masked(spec.text) != spec.text:
         fields = [key for key, value in written.items() if masked(canonical_text(value)) != canonical_text(value)]
         text = f"the package holds a credential as text, in an address in {', '.join(sorted(fields))}; keep it private"
@@ -146,15 +199,9 @@ def _written(
     for what in resource.unexpressed:
         warnings.append(_warned(resource, f"packages cannot express {what}, which is left out"))
     labels = sorted(package.names[LABEL, id_] for id_ in chosen.label_ids if (LABEL, id_) in package.written)
-    if labels and kind.labelled:
-        written["associations"] = [{"kind": LABEL, "name": label} for label in labels]
-    document = {
-        "apiVersion": API_VERSIONS[0],
-        "kind": resource.kind,
-        "metadata": {"name": name},
-        "spec": dict(sorted(written.items())),
-    }
-    return document, {use.reference.secret_key for use in reading.references if use.reference.secret_key}
+    secret_keys = frozenset(use.reference.secret_key for use in reading.references if use.reference.secret_key)
+    key = Key(resource.kind, name)
+    return WrittenObject(resource, key, spec, written, labels if kind.labelled else (), secret_keys)
 
 
 def _spec(chosen: Chosen, package: _Package) -> Spec:
@@ -226,9 +273,9 @@ def _field(named: NamedResource) -> str:
     return f"resources[{named.position}].new_name"
 
 
-def _warned(resource: Resource, text: str) -> Warned:
+def _warned(resource: Resource, text: str, obstacle: str = "") -> Warned:
     shown = resource.spec.display_name
-    return Warned(resource.kind, shown, resource.id, f"{resource.kind} {shown!r}: {text}")
+    return Warned(resource.kind, shown, resource.id, f"{resource.kind} {shown!r}: {text}", obstacle)
 
 
 def in_order(warnings: Sequence[Warned]) -> list[Warned]:

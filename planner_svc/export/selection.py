@@ -34,12 +34,14 @@ class Warned:
         display_name: Its display name.
         id: Its id; empty for a label that does not exist.
         text: The warning, one sentence.
+        obstacle: Why a resource that exists is left out; empty: it is not left out, or it is gone.
     """
 
     kind: str
     display_name: str
     id: str
     text: str
+    obstacle: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +154,10 @@ class _Selector:
         key = entry.key.kind, entry.resource_id
         if entry.is_pending_delete:
             return
-        if why := self._why_not(key):
-            text = f"{entry.key} of the stack is left out: {why}"
-            self.warnings.append(Warned(entry.key.kind, entry.key.name, entry.resource_id, text))
+        obstacle = self._obstacle(key)
+        if obstacle or key not in self._live:
+            text = f"{entry.key} of the stack is left out: {obstacle or 'its resource is gone'}"
+            self.warnings.append(Warned(entry.key.kind, entry.key.name, entry.resource_id, text, obstacle))
             return
         self._take(key, False)
 
@@ -169,13 +172,11 @@ class _Selector:
             for label_id in chosen.label_ids:
                 self._take((LABEL, label_id), False)
 
-    def _why_not(self, key: ResourceKey) -> str:
-        """Why a resource of a stack cannot be exported; empty: it can."""
+    def _obstacle(self, key: ResourceKey) -> str:
+        """Why a resource of a stack cannot be exported if it exists; empty: it can."""
         if key[0] not in KINDS:
             return "packages have no such kind"
-        if key[0] not in self._platform.kinds:
-            return "the platform has no such kind any more"
-        return "" if key in self._live else "its resource is gone"
+        return "" if key[0] in self._platform.kinds else "the platform has no such kind any more"
 
     def _take(self, key: ResourceKey, is_narrow: bool) -> None:
         """Choose a resource with its labels; *is_narrow*: only with labels that the filter names."""

@@ -24,6 +24,7 @@ class Desired:
         secret_keys: Keys of the secrets that the apply will supply.
         options: The options of the request. Which objects they skip is in *skip*.
         rollback_of: The revision whose package this is; 0: none.
+        is_stored: Whether this is the package of a revision or of a snapshot: nobody parsed it for this plan.
         is_for_nameless: Whether the request names no stack: then nothing is removed, and resources of other stacks
             without a name are shared or taken over.
         packages: The installed packages afterwards; None: the stack has none, before or after.
@@ -35,6 +36,7 @@ class Desired:
     secret_keys: frozenset[str] = field(default_factory=frozenset)
     options: planner_pb2.PlanOptions = field(default_factory=planner_pb2.PlanOptions)
     rollback_of: int = 0
+    is_stored: bool = False
     after_uninstall: AfterUninstall = AfterUninstall.KEEP
     is_for_nameless: bool = False
     packages: PackagesAfter | None = None
@@ -45,6 +47,11 @@ class Desired:
         if self.is_end:
             return OperationKind.UNINSTALL
         return OperationKind.ROLLBACK if self.rollback_of else OperationKind.APPLY
+
+    @property
+    def keeps_others(self) -> bool:
+        """Whether objects of the stack that the package lacks stay as they are."""
+        return self.is_for_nameless or self.options.keep_others
 
     @property
     def deletes_stack(self) -> bool:

@@ -165,8 +165,8 @@ class Matching:
 
     Attributes:
         matches: One for each desired or removed key, sorted by key.
-        untouched: Entries that the plan leaves as they are, by key: skipped and protected ones, and entries of a stack
-            without a name that the package lacks.
+        untouched: Entries that the plan leaves as they are, by key: skipped and protected ones, and those that the
+            package lacks, if these are kept.
         released: Entries that leave the record while their resource stays, by key, sorted.
         live: All resources that were listed, by kind and id.
         renamed: The earlier keys of recorded objects, each with its present key.
@@ -240,6 +240,8 @@ def refuse_unsupported_kinds(desired: Desired, stack: StackRecord, platform: Pla
 def _kinds_of(desired: Desired, stack: StackRecord) -> tuple[set[str], set[str]]:
     """The kinds of the objects that a plan applies, and of those that it removes."""
     package_keys = {item.key for item in desired.package.objects if not desired.skips(item.key)}
+    if desired.options.keep_others:
+        return {key.kind for key in package_keys}, set()
     recorded = {entry.key for entry in stack.resources if not desired.skips_entry(entry)}
     return {key.kind for key in package_keys}, {key.kind for key in recorded - package_keys}
 
@@ -336,7 +338,7 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     for resource_key, entry in sorted(leaving.items(), key=lambda item: item[1].key):
         if entry.key in untouched:
             continue
-        if desired.is_for_nameless:
+        if desired.keeps_others:
             untouched[entry.key] = entry
             continue
         policy = policy_of_leaving(stack, entry)

@@ -29,13 +29,30 @@ def refuse_other_stacks(header: stack_pb2.Stack, stack: StackRecord, installed: 
 
 def refuse_package_stack(request: planner_pb2.CreatePlanRequest, header: stack_pb2.Stack) -> None:
     """
-    Refuse a package of sources for a stack with installed packages.
+    Refuse the objects of sources, or of a snapshot, for a stack with installed packages.
 
     Raises:
         PackageStack: It has packages.
     """
-    if request.HasField("package") and header.package_count:
-        problem = "has installed packages; change these, or use another stack"
+    if not header.package_count:
+        return
+    called = header.name or header.id
+    if request.HasField("package"):
+        raise PackageStack(called, "has installed packages; change these, or use another stack")
+    if request.HasField("snapshot"):
+        problem = "has installed packages, and a snapshot has objects of no package; restore it into another stack"
+        raise PackageStack(called, problem)
+
+
+def refuse_export(header: stack_pb2.Stack) -> None:
+    """
+    Refuse to store the export of a stack with installed packages.
+
+    Raises:
+        PackageStack: It has packages.
+    """
+    if header.package_count:
+        problem = "has installed packages, which an export does not have; keep their versions instead"
         raise PackageStack(header.name or header.id, problem)
 
 

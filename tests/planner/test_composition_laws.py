@@ -103,7 +103,8 @@ def resources(world: World) -> list[tuple[object, ...]]:
     for kind, text, *others in world.content():
         spec = {field: value for field, value in json.loads(str(text)).items() if field not in KINDS[str(kind)].uses}
         rest.append((kind, spec, *others))
-    return rest
+    # The texts were sorted with these names.
+    return sorted(rest, key=repr)
 
 
 def ids_of(world: World) -> dict[Key, str]:

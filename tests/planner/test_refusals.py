@@ -136,7 +136,7 @@ def test_the_table_of_refusals_has_the_reason_of_each_check(check: str, reason: 
 
 
 def test_a_request_for_nothing_is_refused() -> None:
-    with pytest.raises(RequestInvalid, match="desired: give a package, a revision, packages, or destroy"):
+    with pytest.raises(RequestInvalid, match="desired: give a package, a revision, a snapshot, packages, or destroy"):
         refuse_nothing_desired(planner_pb2.CreatePlanRequest())
     refuse_nothing_desired(planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy()))
 

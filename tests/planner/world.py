@@ -92,6 +92,7 @@ class World:
         is_end: bool = False,
         secret_keys: Iterable[str] = (),
         allow_replace: bool = False,
+        keep_others: bool = False,
         after_uninstall: AfterUninstall = AfterUninstall.KEEP,
     ) -> Plan:
         """Plan *objects* as the package of the stack."""
@@ -100,7 +101,7 @@ class World:
             frozenset(skip),
             is_end,
             frozenset(secret_keys),
-            planner_pb2.PlanOptions(allow_replace=allow_replace, allow_empty=True),
+            planner_pb2.PlanOptions(allow_replace=allow_replace, allow_empty=True, keep_others=keep_others),
             after_uninstall=after_uninstall,
         )
         refuse_written_secrets(desired, self.platform)
@@ -116,9 +117,11 @@ class World:
         self.last = make_plan(desired, self.record, matching, self.platform, Remarks(), self.secrets, prepared=prepared)
         return self.last.plan
 
-    def apply(self, *objects: Object, skip: Iterable[Key] = (), allow_replace: bool = False) -> Plan:
+    def apply(
+        self, *objects: Object, skip: Iterable[Key] = (), allow_replace: bool = False, keep_others: bool = False
+    ) -> Plan:
         """Plan *objects* and run the plan, step by step."""
-        plan = self.plan(*objects, skip=skip, allow_replace=allow_replace)
+        plan = self.plan(*objects, skip=skip, allow_replace=allow_replace, keep_others=keep_others)
         self.run(plan)
         return plan
 
