@@ -28,7 +28,21 @@ NAMES = (
     "after_finish",
     "after_claim",
 )
-"""All failpoints, in the order in which an operation reaches them."""
+"""All failpoints of an operation with a plan, in the order in which it reaches them."""
+
+ACTION_NAMES = (
+    "after_reserve",
+    "after_phase_intent",
+    "after_emit",
+    "after_phase_effect",
+    "after_phase_record",
+    "after_child_begin",
+    "after_child_end",
+    "before_artifacts",
+    "before_defer",
+    "after_defer",
+)
+"""The other failpoints of an action set, in the order in which it reaches them."""
 
 Hook = Callable[[str], None]
 """Receives the name of the failpoint that an operation reached."""

@@ -13,8 +13,8 @@ from pkger.planner.v1 import planner_pb2
 from applier_svc.execution.secrets import Secrets
 from applier_svc.importing import import_resources
 from applier_svc.operation.lifecycle import Peers
-from applier_svc.operation.registry import Registry
 from applier_svc.operation.requests import OperationRequest, RequestId
+from applier_svc.registry import Registry
 from services.core.errors import RequestInvalid, StackNotFound
 from services.core.model import AfterUninstall
 from services.rpc.client import Peer, Platforms

@@ -246,6 +246,27 @@ def read_private(path: Path) -> str:
         return file.read(MOST_CREDENTIAL_BYTES).decode()
 
 
+def read_within(folder: Path, name: str, most_bytes: int) -> str:
+    """
+    The text of a file below *folder*. Links are followed as long as they stay below it.
+
+    Raises:
+        PathRefused: The name leads out of the folder, or the file has more than *most_bytes*.
+        OSError: It cannot be read.
+        UnicodeDecodeError: It is not UTF-8 text.
+    """
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise PathRefused("the name leads out of the folder; write a path below it")
+    path = Path(os.path.realpath(folder / name))
+    if not path.is_relative_to(os.path.realpath(folder)):
+        raise PathRefused("a link leads out of the folder; put the file there")
+    with path.open("rb") as file:
+        text = file.read(most_bytes + 1)
+    if len(text) > most_bytes:
+        raise PathRefused(f"the file has more than {most_bytes:,} bytes")
+    return text.decode()
+
+
 def new_private_file(path: Path, text: str) -> bool:
     """
     Make a file with mode 0600 and its text at once; one that exists stays as it is.

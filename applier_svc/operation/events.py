@@ -21,6 +21,14 @@ Event = (
     | operation_pb2.StepsUndone
     | operation_pb2.LateEffects
     | operation_pb2.Finished
+    | operation_pb2.ActionStarted
+    | operation_pb2.PhaseStarted
+    | operation_pb2.PhaseEnded
+    | operation_pb2.PhaseRetrying
+    | operation_pb2.PhaseProgress
+    | operation_pb2.Waiting
+    | operation_pb2.ArtifactsRendered
+    | operation_pb2.Stopping
 )
 _FIELDS = {
     field.message_type: field.name for field in operation_pb2.OperationEvent.DESCRIPTOR.oneofs_by_name["event"].fields
@@ -95,6 +103,12 @@ class Feed:
         """Wait until the feed is closed, with or without an error."""
         async with self._grown:
             await self._grown.wait_for(lambda: self._closed)
+
+    async def result(self) -> None:
+        """Wait until the feed is closed; raises the error with which it was."""
+        await self.ends()
+        if self._error:
+            raise self._error
 
     async def grows(self) -> None:
         """Wait for the next event, or for the end."""

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
 from pkger.driver.v1 import driver_pb2
-from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1 import action_set_pb2, journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import operation_pb2
 from pkger.model.v1.object_pb2 import StackRef
@@ -89,8 +90,12 @@ class Lease:
         last_token: int = 0,
         shown_token: int = 0,
         is_new: bool = False,
+        store_time: int = 0,
     ) -> None:
-        """*taken* is when the lease was requested, by ``loop_time``; *position* is the position of the last write."""
+        """
+        *taken* is when the lease was requested, by ``loop_time``, and *store_time* when it was granted, by the clock of
+        the store; *position* is the position of the last write.
+        """
         self.stack = stack
         self.operation = operation
         self.is_transient = is_transient
@@ -106,6 +111,7 @@ class Lease:
         self._position = position
         self._timeouts = timeouts
         self._expires = taken + timeouts.lease
+        self._granted = (loop_time(), store_time)
         self._lost: LeaseLost | OperationNotFound | None = None
         # Each lock is held during a call to the store with the token. There are two, so that no renewal waits for a
         # slow write.
@@ -130,6 +136,28 @@ class Lease:
         return driver_pb2.Fence(
             scope=self.stack.id, token=self.token, operation_id=self.operation, transient=self.is_transient
         )
+
+    @property
+    def store_time(self) -> int:
+        """
+        The time by the clock of the store, in microseconds since 1970. It does not follow when that clock is set
+        forward or back while this lease lasts.
+        """
+        granted, store_time = self._granted
+        return store_time + round((loop_time() - granted) * 1_000_000)
+
+    def check(self) -> None:
+        """
+        Refuse to work on with a lease that is over, as far as is known here.
+
+        Raises:
+            LeaseLost: It has expired.
+            OperationNotFound: As for ``hold``.
+        """
+        if self._lost is None and self._left() <= 0:
+            self._lost = LeaseLost(self.stack.name or self.stack.id, self.token)
+        if self._lost:
+            raise self._lost
 
     async def confirm(self) -> None:
         """
@@ -186,14 +214,32 @@ class Lease:
             PlanUsed: Nothing was stored; also ``PlanStale``, ``PlanExpired``, ``PlanNotFound`` and ``ResourceOwned``.
             ServiceUnavailable: It is unknown whether they were stored.
         """
+        return list(map(refusal_from_pb, (await self._advance(writes, start)).refused))
+
+    async def reserve(self, write: journal_pb2.JournalWrite) -> action_set_pb2.Reservation | None:
+        """
+        Make a *write* that reserves stacks, with retries for as long as the lease lasts.
+
+        Returns:
+            Who has one of the stacks; then nothing was stored. None: they are reserved.
+
+        Raises:
+            LeaseLost: Nothing was stored.
+            ServiceUnavailable: It is unknown whether it was stored.
+        """
+        answer = await self._advance([write])
+        return answer.reserved_by if answer.HasField("reserved_by") else None
+
+    async def _advance(
+        self, writes: Sequence[journal_pb2.JournalWrite], start: journal_pb2.Start | None = None
+    ) -> journal_pb2.AdvanceOperationResponse:
         position = self._numbered(writes, start)
         request = journal_pb2.AdvanceOperationRequest(operation_id=self.operation, start=start, writes=writes)
         answer = await self._store(self._stub.AdvanceOperation, request)
         self.cancel_requested = self.cancel_requested or answer.cancel_requested
-        refusals = list(map(refusal_from_pb, answer.refused))
-        if not refusals:
+        if not answer.refused and not answer.HasField("reserved_by"):
             self._position = position
-        return refusals
+        return answer
 
     def _numbered(self, writes: Sequence[journal_pb2.JournalWrite], start: journal_pb2.Start | None) -> int:
         """Give *writes* the positions after the last write; returns the last position."""
@@ -459,6 +505,7 @@ async def take(peer: Peer, request: journal_pb2.BeginOperationRequest, timeouts:
         shown_token=answer.shown_token,
         # The new stack of a stored plan has the id that it had before the store was restored from a backup.
         is_new=(is_transient or answer.is_pending) and not answer.last_token and plan is None,
+        store_time=_store_time(answer.expire_time, timeouts),
     )
     return Taken(lease, operation, answer.stack, plan)
 
@@ -489,9 +536,15 @@ async def claim(
         answer.position,
         answer.last_token,
         answer.shown_token,
+        store_time=_store_time(answer.expire_time, timeouts),
     )
     lease.cancel_requested = answer.cancel_requested
     return lease, answer
+
+
+def _store_time(expires: Timestamp, timeouts: Timeouts) -> int:
+    """When a lease was granted that expires at *expires* without renewal."""
+    return int(expires.ToMicroseconds()) - int(timeouts.lease * 1_000_000)
 
 
 def _ttl(timeouts: Timeouts) -> Duration:

@@ -15,6 +15,7 @@ from applier_svc.execution.timeouts import Timeouts
 from applier_svc.failpoints import reach
 from applier_svc.operation.completion import OperationRun, PlatformContext, complete
 from applier_svc.operation.events import Feed
+from applier_svc.operation.interruption import Defect, leave, release
 from applier_svc.operation.journal import Journal
 from applier_svc.operation.lease import Lease, Taken, take
 from applier_svc.operation.plans import OperationPlan, read_plan
@@ -23,7 +24,6 @@ from applier_svc.operation.requests import OperationRequest
 from services.core.errors import (
     DigestMismatch,
     EncodingInvalid,
-    Internal,
     PkgerError,
     PlanExpired,
     PlanNotFound,
@@ -41,7 +41,7 @@ from services.engine.decisions import StepDecision, steps_of_defect
 from services.engine.late_writes import writes_secrets
 from services.engine.progress import Progress, recovered
 from services.engine.stale_plan import problem_of, refuse_lost_kinds
-from services.rpc.call import loop_time, request_id, until
+from services.rpc.call import loop_time, until
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import stack_from_pb
 from services.rpc.convert.operations import step_record_from_pb
@@ -140,7 +140,7 @@ class Operation:
                 if isinstance(error, _UNUSABLE) and not journal.has_started:
                     await _end_unstarted(lease, error)
                 else:
-                    await _release(lease)
+                    await release(lease)
                 raise
         finally:
             await lease.drop()
@@ -173,20 +173,10 @@ class Operation:
             journal = Journal(lease, self._feed, progress, place.traits)
             work = OperationRun(claimed.operation, lease, journal, secrets, taken_over)
             await complete(work, place, self._is_cancelled, decisions)
-        except Exception as error:
-            if isinstance(error, PkgerError):
-                await _release(lease)
-                raise
-            log.exception("operation not resumed", extra={"operation_id": self.id})
+        except BaseException as error:
             steps = steps_of_defect(progress) if progress else ()
-            problem = f"{type(error).__name__}: {secrets.masked(str(error))}"
-            if finished := await lease.report_defect(problem, steps):
-                await self._feed.publish(finished)
-            else:
-                raise Internal(request_id.get()) from error
-        except BaseException:
-            await _release(lease)
-            raise
+            defect = Defect(f"{type(error).__name__}: {secrets.masked(str(error))}", steps)
+            await leave(lease, self._feed, error, defect)
         finally:
             await lease.drop()
 
@@ -301,12 +291,6 @@ class Operation:
 
     def _is_cancelled(self) -> bool:
         return self._cancelled
-
-
-async def _release(lease: Lease) -> None:
-    """Shorten the lease of an interrupted operation, so that it can be resumed soon."""
-    await lease.drop()
-    await lease.expire_soon()
 
 
 async def _end_unstarted(lease: Lease, why: BaseException | str, plan: str = "") -> None:

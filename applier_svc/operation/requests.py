@@ -29,6 +29,8 @@ class OperationRequest:
         options: The conditions under which the plan may run, and the author.
         request: Id and digest of the request.
         secrets: Values of secrets to write; of a stored plan, exactly those that it writes.
+        parent: The action set whose phase requests it; None: a client does.
+        new_stack: What a stack gets that is created; None: nothing but its name.
     """
 
     kind: plan_pb2.OperationKind.ValueType
@@ -36,6 +38,8 @@ class OperationRequest:
     options: applier_pb2.RunOptions = field(default_factory=applier_pb2.RunOptions)
     request: RequestId = RequestId()
     secrets: Secrets = field(default_factory=Secrets)
+    parent: journal_pb2.Parent | None = None
+    new_stack: journal_pb2.NewStack | None = None
 
     @property
     def stored_plan(self) -> str:
@@ -45,7 +49,12 @@ class OperationRequest:
     def begin_request(self, operation: str, holder: str) -> journal_pb2.BeginOperationRequest:
         """The request for the lease of the stack, for *operation*, which *holder* runs."""
         request = journal_pb2.BeginOperationRequest(
-            operation_id=operation, holder=holder, author=self.options.author, kind=self.kind
+            operation_id=operation,
+            holder=holder,
+            author=self.options.author,
+            kind=self.kind,
+            parent=self.parent,
+            new_stack=self.new_stack,
         )
         if self.request.id:
             request.request.CopyFrom(journal_pb2.RequestKey(id=self.request.id, digest=self.request.digest))

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -14,8 +15,8 @@ def document_of(message: Message) -> dict[str, Any]:
     """
     A message as a mapping from all its field names, including fields without a value.
 
-    Times are texts (RFC 3339), enums the names of their values, and all numbers stay numbers. Members of a oneof and
-    submessages are present only if they are set.
+    Times are texts (RFC 3339), and so are durations ("1.5s"); enums are the names of their values, and all numbers stay
+    numbers. Members of a oneof and submessages are present only if they are set.
     """
     document: dict[str, Any] = {}
     for name, has_presence, write in _writers(message.DESCRIPTOR):
@@ -24,6 +25,9 @@ def document_of(message: Message) -> dict[str, Any]:
             document[name] = value if write is None else write(value)
     return document
 
+
+TIMES = frozenset({Timestamp.DESCRIPTOR.full_name, Duration.DESCRIPTOR.full_name})
+"""Full names of the messages that are texts in JSON."""
 
 Write = Callable[[Any], Any]
 """Converts the value of a field to JSON data."""
@@ -51,7 +55,7 @@ def _sorted(entries: Any) -> dict[Any, Any]:
 
 def _writer_of_one(field: Any) -> Write | None:
     if field.message_type:
-        if field.message_type.full_name == Timestamp.DESCRIPTOR.full_name:
+        if field.message_type.full_name in TIMES:
             return lambda time: time.ToJsonString()
         return document_of
     if field.enum_type:

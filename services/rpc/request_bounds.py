@@ -4,11 +4,11 @@ from functools import cache
 
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
-from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1 import action_pb2, applier_pb2
 from pkger.journal.v1 import planning_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import package_pb2, planner_pb2
-from pkger.stack.v1 import definition_pb2, repository_pb2, stack_pb2
+from pkger.stack.v1 import definition_pb2, repository_pb2, snapshot_pb2, stack_pb2
 
 from services.core.errors import RequestInvalid
 from services.core.limits import LONGEST_ADDRESS, LONGEST_DESCRIPTION, LONGEST_NAME, MOST_ENTRIES
@@ -27,6 +27,7 @@ LONGEST_TEXTS = {
     "pkger.stack.v1.CreateRepositoryRequest.address": LONGEST_ADDRESS,
     "pkger.stack.v1.CreateStackRequest.description": LONGEST_DESCRIPTION,
     "pkger.stack.v1.ListPlansRequest.stack_name": LONGEST_NAME,
+    "pkger.stack.v1.ListSnapshotsRequest.stack_name": LONGEST_NAME,
     "pkger.stack.v1.UpdateRepositoryRequest.address": LONGEST_ADDRESS,
     "pkger.stack.v1.UpdateStackRequest.description": LONGEST_DESCRIPTION,
 }
@@ -39,9 +40,11 @@ _SERVICES = [
         planner_pb2,
         package_pb2,
         applier_pb2,
+        action_pb2,
         stack_pb2,
         repository_pb2,
         definition_pb2,
+        snapshot_pb2,
         planning_pb2,
     )
     for service in file.DESCRIPTOR.services_by_name.values()

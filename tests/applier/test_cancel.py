@@ -4,19 +4,23 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 
+from applier_svc.__main__ import action_peers
+from applier_svc.actions.functions.table import PRODUCT_FUNCTIONS
 from applier_svc.operation.events import Feed
 from applier_svc.operation.lifecycle import Peers
-from applier_svc.operation.registry import Registry
 from applier_svc.operation.requests import OperationRequest
+from applier_svc.registry import Registry
 from services.core.errors import Internal, OperationNotFound, ServiceUnavailable, TokenStale
 from services.platforms import Platform
 from services.rpc.client import Platforms
+from services.settings import Settings
 from services.system import Clock, machine_clock
 from tests.applier.faulty import CallFault
 from tests.applier.packages import EXPLICIT, FRESH, IMPLICIT, UPDATED
@@ -168,7 +172,9 @@ async def operations(faulty: World, clock: Clock = machine_clock) -> AsyncIterat
     connect = transport_of_loop().connect
     configured = {"embedded": Platform("embedded", "embedded", faulty.services.addresses["platform"])}
     async with Platforms(configured, connect) as platforms:
-        yield Registry(Peers(peers["planner"], peers["stack"], platforms, QUICK), "tests", clock)
+        shared = Peers(peers["planner"], peers["stack"], platforms, QUICK)
+        actions = action_peers(shared, PRODUCT_FUNCTIONS, Settings({}, Path(), Path(), Path()), clock)
+        yield Registry(shared, actions, "tests", clock)
 
 
 def request_for(case: Case, package: str) -> OperationRequest:

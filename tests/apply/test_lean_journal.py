@@ -5,21 +5,21 @@ Counts the writes of an apply to its journal, which are the same on every host (
 import math
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pkger.journal.v1 import journal_pb2
 
 from bench.package import Mix, package_text
 from services.drivers.embedded.kinds import EMBEDDED
-from services.rpc.call import request_id
-from services.sqlite.database import Database
 from tests.apply.packages import EVERY_KIND, text
 from tests.cluster import Calls, Cluster, cluster
+from tests.databases import written
 from tests.transport import InMemory
+
+__all__ = ["written"]
 
 OBJECTS = 300
 
@@ -83,21 +83,6 @@ async def test_an_apply_with_nothing_to_do_reads_no_inventory_but_for_its_plan(s
     # For the planner, one page of the inventory for each 5,000 entries; at most two listings of the platform.
     assert calls.count("ListResources") <= 3
     assert calls.count("AdvanceOperation") == 0
-
-
-@pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How many transactions of calls have written to each database; with ``synchronous=FULL``, each is one fsync."""
-    counts: Counter[str] = Counter()
-    write = Database.write
-
-    async def counted(self: Database, work: Callable[[Any], Any]) -> Any:
-        # Sweeps have no request.
-        counts[self._path.stem] += bool(request_id.get())
-        return await write(self, work)
-
-    monkeypatch.setattr(Database, "write", counted)
-    return counts
 
 
 async def test_a_batch_is_one_call_and_one_write_on_each_side(

@@ -1,0 +1,1 @@
+"""The functions of the product, one file for each."""
