@@ -19,6 +19,7 @@ from bench.journaling import journaling
 from bench.listing import listing
 from bench.package import Mix
 from bench.parsing import parsing_corpus, parsing_floors, parsing_objects
+from bench.performing import performing
 from bench.ratios import command_ratio, ratios
 from bench.resolving import resolving
 from bench.serving import serving
@@ -58,6 +59,7 @@ def main() -> None:
             figures += asyncio.run(ratios(size, mix))
         figures += [*journaling(size), *listing(size)]
     if not options.parsing:
+        figures += asyncio.run(performing(min(1_000, max(sizes))))
         figures += asyncio.run(on_influxdb(min(1_000, max(sizes))))
         figures += asyncio.run(serving(sizes))
         figures += asyncio.run(door(min(500, max(sizes))))

@@ -34,7 +34,7 @@ async def applying(count: int, mix: Mix) -> list[Figure]:
         Unexpected: A call had another result than the one to measure.
     """
     text, size = package_text(count, mix), f"{count:,} {mix.value}"
-    async with cluster(platform="bench.unchecked_platform") as services:
+    async with cluster(modules={"platform": "bench.unchecked_platform"}) as services:
         fail = partial(services.apply, f"{text}---\n{refused_object()}", operation_pb2.OPERATION_STATE_ROLLED_BACK)
         figures = await _measured(services, "apply, everything created and undone", size, 1, fail)
     async with cluster() as services:

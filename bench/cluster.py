@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
 import orjson
@@ -164,13 +165,15 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster(more: Mapping[str, str] | None = None, platform: str = "") -> AsyncIterator[Cluster]:
+async def cluster(
+    more: Mapping[str, str] | None = None, modules: Mapping[str, str] = MappingProxyType({})
+) -> AsyncIterator[Cluster]:
     """
     Run the services on empty databases in a temporary folder.
 
     Args:
         more: Further settings.
-        platform: The module to run as the platform; empty: the embedded one.
+        modules: Modules that run instead of those of the services, by their names.
     """
     with tempfile.TemporaryDirectory(prefix="pkger-bench-") as name:
         folder = Path(name)
@@ -180,7 +183,7 @@ async def cluster(more: Mapping[str, str] | None = None, platform: str = "") -> 
         environ = {**inherited, **addresses, "PKGER_HOME": name, **(more or {})}
         settings = load(environ)
         running_services = [
-            replace(child, command=(platform,)) if platform and child.name == "platform" else child
+            replace(child, command=(modules[child.name],)) if child.name in modules else child
             for child in children(PORTS, settings, read_platforms(settings).values())
         ]
         supervisor = Supervisor(running_services, environ, partial(_log, folder))

@@ -20,6 +20,7 @@ from stack_svc.rules.leases import SECOND
 from stack_svc.rules.operations import Advance, BeginRequest, BeginResult, JournalWrite, Start, Writes
 from stack_svc.rules.plans import NewPlan
 from stack_svc.rules.requests import RequestId
+from stack_svc.rules.stacks import NewStack
 from stack_svc.sqlite.schema import MIGRATIONS
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.plans import Part
@@ -134,7 +135,7 @@ def _opened(path: Path) -> sqlite_utils.Database:
 
 def _beginning() -> BeginRequest:
     named = StackName(Target(), "bench")
-    return BeginRequest(_NAME, named, True, OperationKind.APPLY, "bench", 600 * SECOND, "0a", RequestId())
+    return BeginRequest(_NAME, named, True, OperationKind.APPLY, "bench", 600 * SECOND, NewStack("0a"), RequestId())
 
 
 def _plan(stack: str, step_count: int) -> NewPlan:
