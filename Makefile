@@ -83,6 +83,9 @@ quickstart: setup  ## Start everything, apply examples/ twice, stop everything
 demo-crash: setup  ## Kill the applier during an apply, and see the operation finished
 	$(BIN)/python examples/demo_crash.py
 
+demo-backup: setup  ## Back a stack up, restore it and delete the backup, and kill the applier during each
+	$(BIN)/python examples/demo_backup.py
+
 bench: setup  ## Print benchmark figures; ARGS go to it, such as --parsing
 	$(BIN)/python -m bench $(ARGS)
 
@@ -95,4 +98,4 @@ services/gen/.stamp: .venv/.stamp $(PROTOS) protos/generate.py
 	$(BIN)/python protos/generate.py
 	@touch $@
 
-.PHONY: help setup gen lint lint-protos contracts reference docs pictures test test-slow test-all test-faults simulate simulate-mutations quickstart demo-crash bench
+.PHONY: help setup gen lint lint-protos contracts reference docs pictures test test-slow test-all test-faults simulate simulate-mutations quickstart demo-crash demo-backup bench

@@ -7,10 +7,16 @@ A copy costs a quarter of what it costs to create the tables.
 import atexit
 import shutil
 import tempfile
+from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from services.drivers.embedded.sqlite.schema import MIGRATIONS as PLATFORM_MIGRATIONS
+from services.rpc.call import request_id
 from services.sqlite.database import Database
 from stack_svc.sqlite.schema import MIGRATIONS as STACK_MIGRATIONS
 
@@ -28,6 +34,21 @@ def copy_database(service: str, path: Path) -> None:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(_templates() / service, path)
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How many transactions of calls have written to each database; with ``synchronous=FULL``, each is one fsync."""
+    counts: Counter[str] = Counter()
+    write = Database.write
+
+    async def counted(self: Database, work: Callable[[Any], Any]) -> Any:
+        # Sweeps have no request.
+        counts[self._path.stem] += bool(request_id.get())
+        return await write(self, work)
+
+    monkeypatch.setattr(Database, "write", counted)
+    return counts
 
 
 @cache

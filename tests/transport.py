@@ -99,6 +99,16 @@ class InMemory:
         async with self.serving(service, 0) as address:
             yield address, partial(self._network.cut, address)
 
+    @contextmanager
+    def out_of_reach(self, address: str) -> Iterator[None]:
+        """Nothing answers at *address* while the block is open; what serves there goes on."""
+        dispatcher = self._network.servers.pop(address)
+        self._network.cut(address)
+        try:
+            yield
+        finally:
+            self._network.serve(address, dispatcher)
+
 
 _IN_MEMORY: WeakKeyDictionary[VirtualLoop, InMemory] = WeakKeyDictionary()
 

@@ -6,6 +6,8 @@ import click
 
 from services.cli.commands import (
     about,
+    action_sets,
+    actions,
     definitions,
     exports,
     installed_packages,
@@ -19,6 +21,7 @@ from services.cli.commands import (
     repo_index,
     resources,
     services,
+    snapshots,
     stacks,
     tokens,
 )
@@ -92,7 +95,10 @@ for command in (
     repo.repo,
     definitions.blueprints,
     definitions.configmaps,
-    definitions.functions,
+    actions.functions,
+    actions.perform,
+    action_sets.action_sets,
+    snapshots.snapshots,
     resources.resources,
     about.config,
     services.up,

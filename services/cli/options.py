@@ -13,7 +13,8 @@ from services.cli.common import Common, caller, common, target_pair
 if TYPE_CHECKING:
     from pkger.applier.v1.applier_pb2 import RunOptions
     from pkger.planner.v1.planner_pb2 import PlanOptions
-_LONGEST_SECONDS = 365 * 86_400
+_DAY_SECONDS = 86_400
+_LONGEST_SECONDS = 365 * _DAY_SECONDS
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,6 +49,13 @@ def _seconds(_context: click.Context, _option: click.Parameter, value: float | N
 def _waiting(_context: click.Context, _option: click.Parameter, value: float) -> float:
     if not 0 <= value <= _LONGEST_SECONDS:
         raise click.BadParameter("write a number of seconds, at most a year")
+    return value
+
+
+def seconds_of_a_day(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    """A number of seconds, which may be 0, and at most a day; None without the option."""
+    if value is not None and not 0 <= value <= _DAY_SECONDS:
+        raise click.BadParameter("write a number of seconds, at most a day")
     return value
 
 
@@ -258,6 +266,24 @@ secret_keys_option = click.option(
 )
 
 
+def _snapshot_id(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    """The id of a snapshot; empty without the option."""
+    from services.actions.snapshots import is_snapshot_id
+
+    if value and not is_snapshot_id(value):
+        raise click.BadParameter("write the id of a snapshot, sha256: and 64 hex digits")
+    return value
+
+
+snapshot_option = click.option(
+    "--snapshot",
+    default="",
+    callback=_snapshot_id,
+    metavar="ID",
+    help="Restore this snapshot into the stack, instead of FILE... and the URLs of the stack.",
+)
+
+
 target_options = _grouped("target", lambda platform, org: common().place(platform, org), platform_option, org_option)
 """Platform and organization, as one pair."""
 
@@ -364,17 +390,21 @@ plan_options = _grouped(
         "--allow-empty", is_flag=True, help="Allow a package without objects, which removes all resources of the stack."
     ),
     click.option("--allow-replace", is_flag=True, help="Allow replacing resources that no stack owns."),
+    click.option("--keep-others", is_flag=True, help="Leave objects of the stack that the package lacks as they are."),
 )
 """The options of a plan, as one ``PlanOptions``."""
 
 
+author_option = click.option(
+    "--author",
+    callback=_author,
+    metavar="NAME",
+    help="Author to record in the history.  [default: the user's name]",
+)
+
+
 _options_of_removal = (
-    click.option(
-        "--author",
-        callback=_author,
-        metavar="NAME",
-        help="Author to record in the history.  [default: the user's name]",
-    ),
+    author_option,
     click.option(
         "--max-deletes",
         type=click.IntRange(0, 2**31 - 1),

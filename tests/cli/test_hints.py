@@ -43,7 +43,8 @@ def test_commands_and_options_of_hints_exist(hint: str) -> None:
     for names in re.findall("`pkger (.*?)`", hint):
         assert command(names)
     for option in re.findall(r"--[a-z-]+", hint):
-        assert any(option in parameter.opts for parameter in command("apply").params)
+        named = (command("apply"), command("actionsets delete"))
+        assert any(option in parameter.opts for each in named for parameter in each.params)
 
 
 def command(names: str) -> click.Command:

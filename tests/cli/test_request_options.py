@@ -44,10 +44,11 @@ def test_the_values_of_options_are_one_message() -> None:
     def command(**values: object) -> None:
         got.update(values)
 
-    typed = ["--skip", "Label:red", "--skip", "Bucket", "--allow-replace", "--author", "ann", "--max-deletes", "0"]
+    typed = ["--skip", "Label:red", "--skip", "Bucket", "--allow-replace", "--keep-others"]
+    typed += ["--author", "ann", "--max-deletes", "0"]
     command.main(typed, standalone_mode=False)
     skip = [planner_pb2.Skip(kind="Label", name="red"), planner_pb2.Skip(kind="Bucket")]
     assert got == {
-        "plan_options": planner_pb2.PlanOptions(skip=skip, allow_replace=True),
+        "plan_options": planner_pb2.PlanOptions(skip=skip, allow_replace=True, keep_others=True),
         "run_options": applier_pb2.RunOptions(author="ann", max_deletes=0),
     }

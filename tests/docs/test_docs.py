@@ -13,9 +13,13 @@ import jsonschema
 import pytest
 import yaml
 
+from services.access.token_file import home_token
 from services.actions.blueprints import ACTION_FIELDS, PHASE_FIELDS
+from services.actions.life import ActionSetState
+from services.actions.phase_reason import PhaseReason
 from services.actions.signatures import FUNCTIONS
 from services.core.errors import RequestInvalid
+from services.gateway.settings import load_gateway
 from services.kinds.registry import KINDS
 from services.settings import PORTS
 from stack_svc.rules.repository_addresses import checked_address
@@ -25,9 +29,11 @@ from tests.cli.command import environment, parts
 from tests.cluster import Cluster
 from tests.conftest import ROOT
 from tests.drivers.client import delete, update
+from tests.gateway.gateway import gateway
 from tests.ports import home_at_ports
 
 BIN = Path(sys.executable).parent
+ACTIONS = (ROOT / "docs" / "actions.md").read_text()
 BLUEPRINTS = (ROOT / "docs" / "blueprints.md").read_text()
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -73,6 +79,45 @@ async def test_the_demonstration_shows_that_an_apply_survives_its_applier(tmp_pa
     assert "Done: nothing to do, nothing written." in after
 
 
+@pytest.mark.slow
+async def test_the_demonstration_shows_that_a_backup_and_a_restore_survive_their_applier(tmp_path: Path) -> None:
+    output = await run("python examples/demo_backup.py", environment(tmp_path))
+    assert output.count("Update Complete") == 3
+    assert output.count("its applier ended while it ran") == 3
+    before, _, after = output.partition("the backup is deleted")
+    assert "Plan: nothing to do." in before
+    assert "the snapshot of artifact 'stackBackup' was deleted" in after
+
+
+@pytest.mark.slow
+@needs.program("grpcurl")
+@needs.program("curl")
+async def test_the_page_on_actions_leads_from_nothing_to_a_restored_stack(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "actions.md"
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    settings = load_gateway({"PKGER_HTTP_ADDRESS": "127.0.0.1:0"})
+    async with (
+        home_at_ports(tmp_path) as home,
+        gateway(settings, home.services, home_token(tmp_path)) as address,
+    ):
+        env = environment(tmp_path, home.services.addresses)
+        # In one shell: later blocks use variables of earlier ones.
+        script = "\necho @@@\n".join(blocks(page, "sh")).replace("127.0.0.1:8086", address)
+        shown = (await run(f"cd {tmp_path}\n{home.at_ports(script)}", env)).split("@@@\n")
+    backup, lost, restored, made_again, deleted, created, read, over_http = shown
+    [events] = blocks(page, "text")
+    assert events in re.sub(r"\d{4}(-\d\d){2}T[\d:]{8}Z", "TIME", backup)
+    assert "Done: 5 deleted" in lost
+    assert "may delete resources of stack fleet" in restored
+    assert restored.endswith("Plan: nothing to do.\n")
+    assert made_again.endswith("Plan: nothing to do.\n")
+    assert "(deleted by delete-before-" in deleted
+    assert deleted.endswith("choose another backup (`pkger snapshots list`)\n")
+    assert '"operation_id"' in created
+    assert '"name": "nightly"' in read
+    assert over_http.count('"name":"nightly"') == 2
+
+
 @pytest.mark.parametrize(
     "target",
     [
@@ -86,6 +131,7 @@ async def test_the_demonstration_shows_that_an_apply_survives_its_applier(tmp_pa
         "gen",
         "help",
         "demo-crash",
+        "demo-backup",
         "test-faults",
         "docs",
         "reference",
@@ -231,8 +277,8 @@ async def test_the_commands_of_the_page_on_blueprints_store_one(services: Cluste
     assert "Blueprint stack-backup is deleted" in deleted
 
 
-def test_the_page_on_blueprints_has_every_function() -> None:
-    rows = re.findall(r"^\| (\w+) \| (.*) \| (.*) \| (\w+) \| (\w+) \|$", BLUEPRINTS, re.MULTILINE)
+def test_the_page_on_actions_has_every_function() -> None:
+    rows = re.findall(r"^\| (\w+) \| (.*) \| (.*) \| (\w+) \| (\w+) \|$", ACTIONS, re.MULTILINE)
     assert {row[0]: row[1:] for row in rows} == {
         name: (
             ", ".join(f"**{each.name}**" if each.required else each.name for each in signature.arguments),
@@ -243,6 +289,11 @@ def test_the_page_on_blueprints_has_every_function() -> None:
         for name in FUNCTIONS.names
         if (signature := FUNCTIONS.find(name))
     }
+
+
+def test_the_page_on_actions_has_every_state_and_reason() -> None:
+    cells = set(re.findall(r"^\| (\w+) \|", ACTIONS, re.MULTILINE))
+    assert cells >= {state.value.lower() for state in ActionSetState} | {reason.value for reason in PhaseReason}
 
 
 def test_the_page_on_blueprints_has_every_field() -> None:

@@ -17,12 +17,13 @@ def words(text: str) -> set[str]:
 
 
 PLAIN = words(
-    "abandon abandoned accepted action advance after all aspect basic begin begun body cancel change check class "
-    "counts create declaration delete describe direction done edit ended env failed field file filter find finding "
-    "finish finished fix folder get header id keep list listing location mapping mark match mode mutate name named "
-    "nameless new options orgs override part path patterns planned position put read reason ref rejection related "
-    "remove rename render renew report request response result rule run same search sent service severity start "
-    "started state status store stored unread update urls value values verdict view watch write written "
+    "abandon abandoned accepted action advance after all argument aspect basic begin begun body cancel change check "
+    "class content counts create declaration delete describe direction done edit ended env failed failure field file "
+    "filter find finding finish finished fix folder get header id keep left list listing location mapping mark match "
+    "mode mutate name named nameless new options orgs out override part path patterns planned position progress put "
+    "read reason ref rejection related remove rename render renew report request response result retrying rule run "
+    "same search sent service severity start started state status stop stopping store stored unread update urls value "
+    "values verdict view watch write written "
 )
 """Plain English words, and words of every gRPC contract."""
 

@@ -15,6 +15,7 @@ from services.core.errors import (
     RepositoryInUse,
     RepositoryInvalid,
     RepositoryNotFound,
+    RequestInvalid,
     StackMoved,
     StackNotFound,
 )
@@ -27,6 +28,7 @@ from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, end
 from tests.apply.packages import an_endpoint, an_object, text
 from tests.drivers.client import create, delete, update
 from tests.package_stacks.client import Client, a_label, change_words, folder, spec_of, step_words
+from tests.snapshots import stored_export
 
 
 def a_bucket(name: str, display_name: str = "", labels: Sequence[str] = (), **spec: Any) -> dict[str, Any]:
@@ -494,6 +496,31 @@ async def test_a_package_of_sources_is_refused_by_a_package_stack(client: Client
     with pytest.raises(PackageStack, match=problem):
         await client.services.apply(text(a_bucket("web")), stack="packages")
     assert await client.state() == before
+
+
+async def test_a_package_stack_is_neither_in_a_snapshot_nor_restored_from_one(client: Client) -> None:
+    await client.publish("p 1.0.0")
+    await client.change("install p")
+    before = await client.state()
+    problem = "has installed packages, which an export does not have; keep their versions instead"
+    with pytest.raises(PackageStack, match=problem):
+        await stored_export(client.services, "packages")
+    problem = "has installed packages, and a snapshot has objects of no package; restore it into another stack"
+    with pytest.raises(PackageStack, match=problem):
+        await client.services.plan(stack="packages", snapshot="sha256:" + 64 * "0")
+    with pytest.raises(RequestInvalid, match=r"options\.keep_others: packages are changed as a whole"):
+        await client.plan("uninstall p", keep_others=True)
+    with pytest.raises(RequestInvalid, match=r"options\.keep_others: packages are changed as a whole"):
+        await client.services.plan(stack="packages", revision=1, keep_others=True)
+    assert await client.state() == before
+
+
+async def test_a_rollback_that_brings_packages_back_keeps_no_others(client: Client) -> None:
+    await client.publish("p 1.0.0")
+    await client.change("install p")
+    await client.change("uninstall p")
+    with pytest.raises(RequestInvalid, match=r"options\.keep_others: packages are changed as a whole"):
+        await client.services.plan(stack="packages", revision=1, keep_others=True)
 
 
 async def test_a_whole_stack_is_uninstalled(client: Client) -> None:

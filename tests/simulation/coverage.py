@@ -73,6 +73,7 @@ _IN_CALM = "the operator decides after all faults have stopped, when no process 
 
 UNREACHABLE: dict[str, str] = {
     "blocked BLOCKED_REASON_DEFECT": "a defect is a violation",
+    "operation CANCELLED": _NOT_ASKED,
     "error INTERNAL": "a defect is a violation",
     "error UNAUTHENTICATED": "no door stands between processes in memory",
     "error TOO_MANY_CALLS": "no door stands between processes in memory",
@@ -122,6 +123,15 @@ UNREACHABLE: dict[str, str] = {
             Reason.REPOSITORY_IN_USE,
             Reason.DEFINITION_NOT_FOUND,
             Reason.DEFINITION_CHANGED,
+            Reason.ACTION_SET_NOT_FOUND,
+            Reason.ACTION_SET_EXISTS,
+            Reason.ACTION_SET_UNFINISHED,
+            Reason.ACTION_SET_NOT_COMPLETE,
+            Reason.ACTION_SET_HAS_SNAPSHOTS,
+            Reason.ARTIFACT_GONE,
+            Reason.SNAPSHOT_NOT_FOUND,
+            Reason.SNAPSHOT_CORRUPT,
+            Reason.LIMIT_REACHED,
         )
     },
     "error CONTENT_REFUSED": "its platforms foresee no refusal",

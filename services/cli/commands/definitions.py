@@ -1,4 +1,4 @@
-"""``pkger blueprints``, ``configmaps`` and ``functions``."""
+"""``pkger blueprints`` and ``configmaps``."""
 
 import click
 
@@ -68,13 +68,3 @@ def _definitions(kind: str, command: str, noun: str) -> click.Group:
 
 blueprints = _definitions("Blueprint", "blueprints", "blueprint")
 configmaps = _definitions("ConfigMap", "configmaps", "config map")
-
-
-@click.command(epilog="\b\nExamples:\n  pkger functions\n  pkger functions ExportStack -o json")
-@click.argument("name", default="")
-@common_options
-def functions(name: str) -> None:
-    """List the functions that the phases of blueprints may call, or describe function NAME."""
-    from services.cli.definitions.functions import print_functions
-
-    print_functions(name, common().format)

@@ -83,10 +83,12 @@ def kinds() -> None:
 Examples:
   pkger plan -f fleet.yml --stack fleet
   pkger plan -f fleet.yml --stack fleet --out fleet.plan && pkger apply --plan fleet.plan
-  pkger plan -f fleet.yml --stack fleet --detailed-exitcode    # 0: no changes, 2: changes, 1: error"""
+  pkger plan -f fleet.yml --stack fleet --detailed-exitcode    # 0: no changes, 2: changes, 1: error
+  pkger plan --snapshot ID --stack fleet"""
 )
 @options.file_option
 @options.more_files
+@options.snapshot_option
 @options.stack_option
 @options.package_options
 @options.target_options
@@ -105,6 +107,7 @@ Examples:
 def plan(
     files: tuple[str, ...],
     more_files: tuple[str, ...],
+    snapshot: str,
     stack: str,
     package_options: options.PackageOptions,
     target: tuple[str, str],
@@ -124,8 +127,10 @@ def plan(
     from services.cli.run_async import run
 
     typed = common()
+    _refuse_sources(snapshot, files + more_files, stack, package_options)
     plan_input = PlanInput(
         files=_some(files + more_files, stack),
+        snapshot=snapshot,
         stack=stack,
         platform=target[0],
         org=target[1],
@@ -161,6 +166,7 @@ Examples:
     metavar="PLAN",
     help="Run exactly this saved plan instead of FILE...: its id, or the file of `pkger plan --out`.",
 )
+@options.snapshot_option
 @options.stack_option
 @options.package_options
 @options.platform_option
@@ -177,6 +183,7 @@ def apply(
     files: tuple[str, ...],
     more_files: tuple[str, ...],
     plan_name: str,
+    snapshot: str,
     stack: str,
     package_options: options.PackageOptions,
     platform: str,
@@ -206,15 +213,17 @@ def apply(
     typed, sources = common(), files + more_files
     interaction = Interaction(typed.format, typed.quiet, full, yes, wait)
     if plan_name:
-        typed_too = sources or stack or platform or org or typed.target or package_options
+        typed_too = sources or snapshot or stack or platform or org or typed.target or package_options
         if typed_too or plan_options.ListFields():
             raise click.UsageError("--plan cannot be combined with FILE... or its options: the saved plan has them all")
         secret_values = {**values.secret_files(secret_files), **read_secrets(secrets, ())}
         run(apply_stored(plan_name, typed.environ(), interaction, run_options, secret_values))
         return
     platform, org = typed.place(platform, org)
+    _refuse_sources(snapshot, sources, stack, package_options)
     plan_input = PlanInput(
         files=_some(sources, stack),
+        snapshot=snapshot,
         stack=stack,
         platform=platform,
         org=org,
@@ -233,3 +242,11 @@ def _some(files: tuple[str, ...], stack: str = "") -> tuple[str, ...]:
     if not (files or stack):
         raise click.UsageError("name at least one package file with -f")
     return files
+
+
+def _refuse_sources(snapshot: str, files: tuple[str, ...], stack: str, package_options: options.PackageOptions) -> None:
+    """Refuse a *snapshot* that is no whole input: without a stack, or with sources."""
+    if snapshot and (files or package_options):
+        raise click.UsageError("--snapshot cannot be combined with FILE... or its options: it has the package")
+    if snapshot and not stack:
+        raise click.UsageError("name the stack that the snapshot is restored into with --stack")

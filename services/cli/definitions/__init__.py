@@ -1,1 +1,1 @@
-"""``pkger blueprints``, ``configmaps`` and ``functions``."""
+"""``pkger blueprints`` and ``configmaps``."""

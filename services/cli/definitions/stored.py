@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 from pkger.model.v1.definition_pb2 import Definition
-from pkger.parser.v1.parser_pb2 import ParseDefinitionsRequest
 from pkger.stack.v1 import definition_pb2
 from pkger.stack.v1.definition_pb2_grpc import DefinitionServiceStub
 from rich.text import Text
@@ -15,14 +14,11 @@ from services.cli.output.consoles import console
 from services.cli.output.documents import print_document
 from services.cli.output.facts import LARGEST_PAGE, moment, print_facts, print_more
 from services.cli.output.tables import print_table
-from services.cli.packages.parser import parser
-from services.cli.packages.sources import read_sources
-from services.cli.packages.violation_output import Findings, print_findings
+from services.cli.packages.definition_files import read_definitions
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import session
 from services.rpc.message_json import document_of
 from services.rpc.paging import first_items
-from services.settings import load
 
 NEEDS = ("stack",)
 
@@ -38,18 +34,13 @@ async def store(files: Sequence[str], environ: Mapping[str, str], output: str) -
         CommandFailed: A file cannot be read, or has an action set.
     """
     with Interrupts() as interrupts, plain_errors():
-        sources = await interrupts.or_stop(read_sources(files, bounds=load(environ).bounds))
-        async with parser(environ) as reading:
-            request = ParseDefinitionsRequest(sources=sources)
-            parsed = await interrupts.or_stop(reading.parse_definitions(request))
-        if parsed.violations:
-            texts = {source.name: source.text for source in sources if source.text and not source.generated}
-            print_findings(console(), Findings.of_definitions(parsed), texts)
+        definitions = await interrupts.or_stop(read_definitions(files, environ))
+        if definitions is None:
             return False
-        _refuse_action_sets(parsed.definitions)
+        _refuse_action_sets(definitions)
         async with session(NEEDS, environ) as services:
             stub = DefinitionServiceStub(services.stack.channel)
-            changes = [definition_pb2.DefinitionChange(definition=each) for each in parsed.definitions]
+            changes = [definition_pb2.DefinitionChange(definition=each) for each in definitions]
             storing = services.stack.call(stub.PutDefinitions, definition_pb2.PutDefinitionsRequest(changes=changes))
             answer = await interrupts.or_stop(storing)
     if output != "text":

@@ -20,6 +20,11 @@ _REMEDIES: Mapping[operation_pb2.BlockedReason.ValueType, str] = {
 }
 """How to recover an operation that needs no decisions about steps; ``{}`` stands for the command."""
 
+_REMEDIES_OF_ACTION_SETS: Mapping[operation_pb2.BlockedReason.ValueType, str] = {
+    **_REMEDIES,
+    operation_pb2.BLOCKED_REASON_STORE_RESTORED: "`{}` stops it: deferPhases run, and it fails",
+}
+
 
 def print_blocked(out: Console, operation: operation_pb2.Operation) -> None:
     """Print the steps that block an operation, and the possible decisions."""
@@ -34,7 +39,8 @@ def print_blocked(out: Console, operation: operation_pb2.Operation) -> None:
         lines.append(Text(f"    decisions: {', '.join(map(_decision_text, blocked.decisions))}"))
     if more := and_more(operation.blocked_step_count - SHOWN_BLOCKED, "  "):
         lines.append(Text(more))
-    remedy = _REMEDIES.get(operation.blocked_reason, "decide with `{} --step NUMBER=DECISION`; other steps are retried")
+    remedies = _REMEDIES_OF_ACTION_SETS if operation.action_set else _REMEDIES
+    remedy = remedies.get(operation.blocked_reason, "decide with `{} --step NUMBER=DECISION`; other steps are retried")
     lines.append(Text(remedy.format(f"pkger operations recover {operation.id}")))
     print_lines(out, lines)
 

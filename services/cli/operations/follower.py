@@ -168,7 +168,8 @@ class OperationFollower:
 
     def _begin_steps(self, plan: JoinedPlan) -> None:
         self._progress.begin(plan.steps)
-        self._platform = f"platform {plan.header.target.platform}"
+        if platform := plan.header.target.platform:
+            self._platform = f"platform {platform}"
         self._status.show(self._progress.summary, self._platform)
 
     async def watch(self, begin: Begin, read_plan: ReadPlan) -> operation_pb2.Finished:
@@ -190,6 +191,30 @@ class OperationFollower:
         raise CommandFailed(
             "the applier ended the stream before the operation ended; `pkger operations show` shows its state"
         )
+
+    async def run_actions(self, operation_id: str, left: str) -> operation_pb2.Finished:
+        """
+        Follow an action set to its end; an interrupt cancels it, and its end is still awaited.
+
+        Args:
+            operation_id: The id of its operation.
+            left: What to say when a second interrupt ends the wait.
+
+        Raises:
+            CommandFailed: Its end is unknown, or it was interrupted twice.
+            PkgerError: It cannot be watched.
+        """
+        self._operation = operation_id
+        cancelling = asyncio.create_task(self._cancel_on_interrupt())
+        request = applier_pb2.WatchOperationRequest(operation_id=operation_id)
+        try:
+            watching = self.watch(
+                lambda: self._services.applier.stream(self._stub.WatchOperation, request, seconds=math.inf), _no_plan
+            )
+            return await self._interrupts.or_leave(watching, left)
+        finally:
+            cancelling.cancel()
+            await asyncio.gather(cancelling, return_exceptions=True)
 
     async def _retried(self, begin: Begin, wait: float) -> Events:
         """The events of *begin*, which is retried for *wait* seconds while another operation holds the stack."""
@@ -275,6 +300,11 @@ class OperationFollower:
             self._report.note(f"the operation was not cancelled: {text_of(error)}")
             return
         self._report.note(f"the operation {cancel_effect(answer.effect, self._operation)}")
+
+
+async def _no_plan(_plan: str) -> JoinedPlan:
+    """The plan of an action set, which has none."""
+    return JoinedPlan()
 
 
 def _is_of_applier(error: PkgerError) -> bool:

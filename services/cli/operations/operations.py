@@ -1,7 +1,8 @@
 """``pkger operations``: list, show, watch, recover and cancel operations."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
 
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
@@ -85,7 +86,9 @@ async def show(operation_id: str, environ: Mapping[str, str], output: str) -> No
     _print_facts(console(), operation)
     if operation.cause:
         console().print(Text(operation.cause))
-    if operation.state == operation_pb2.OPERATION_STATE_SUCCEEDED and operation.done_count < operation.step_count:
+    if operation.action_set:
+        console().print(Text(f"`pkger actionsets show {operation.action_set}` shows its phases"))
+    elif operation.state == operation_pb2.OPERATION_STATE_SUCCEEDED and operation.done_count < operation.step_count:
         console().print(Text(left_over(operation.step_count - operation.done_count)))
     if operation.state == operation_pb2.OPERATION_STATE_BLOCKED:
         print_blocked(console(), operation)
@@ -98,9 +101,35 @@ async def watch(operation_id: str, environ: Mapping[str, str], interaction: Inte
     Raises:
         CommandFailed: It did not succeed, or left steps to do.
     """
+
+    async def typed(_services: Session) -> str:
+        return operation_id
+
+    await watch_one(typed, _interrupted(operation_id), environ, interaction)
+
+
+async def watch_one(
+    id_of: Callable[[Session], Coroutine[Any, Any, str]],
+    left: str,
+    environ: Mapping[str, str],
+    interaction: Interaction,
+) -> None:
+    """
+    Print the events of an operation, from the first to the last.
+
+    Args:
+        id_of: Finds its id.
+        left: What to say when an interrupt ends the watch.
+        environ: The environment.
+        interaction: How it is shown.
+
+    Raises:
+        CommandFailed: It did not succeed, or left steps to do.
+    """
     async with StatusLine(quiet=interaction.quiet) as status:
         with Interrupts() as interrupts, plain_errors():
             async with session(APPLYING, environ) as services:
+                operation_id = await interrupts.or_stop(id_of(services))
                 request = applier_pb2.WatchOperationRequest(operation_id=operation_id)
                 progress = Progress()
                 following = _following(services, interrupts, status, progress, interaction)
@@ -108,7 +137,7 @@ async def watch(operation_id: str, environ: Mapping[str, str], interaction: Inte
                     lambda: services.applier.stream(_stub(services).WatchOperation, request, seconds=math.inf),
                     lambda plan: _steps(services, plan),
                 )
-                _print_end(progress, await interrupts.or_stop(work, _interrupted(operation_id)), interaction)
+                _print_end(progress, await interrupts.or_stop(work, left), interaction)
 
 
 async def recover(
@@ -171,6 +200,9 @@ def _following(
 
 
 def _print_end(progress: Progress, finished: operation_pb2.Finished, interaction: Interaction) -> None:
+    if progress.actions.name:
+        progress.actions.refuse_failure(finished)
+        return
     state = _word(finished.state)
     if finished.leftover_count or finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
         end = f"{state}: {progress.end(finished)}"
@@ -232,13 +264,20 @@ def _print_table(out: Console, operations: Sequence[operation_pb2.Operation]) ->
             operation.id,
             word(plan_pb2.OperationKind, "OPERATION_KIND", operation.kind),
             _word(operation.state),
-            operation.stack_name or operation.stack_id or "(none)",
+            _subject(operation),
             f"{operation.done_count}/{operation.step_count}",
             moment(operation.create_time),
         )
         for operation in operations
     ]
     print_table(out, ("ID", "KIND", "STATE", "STACK", "STEPS", "BEGAN"), rows)
+
+
+def _subject(operation: operation_pb2.Operation) -> str:
+    """What an operation works on: its stack, or its action set."""
+    if operation.action_set:
+        return f"action set {operation.action_set}"
+    return operation.stack_name or operation.stack_id or "(none)"
 
 
 def _print_facts(out: Console, operation: operation_pb2.Operation) -> None:
@@ -248,9 +287,11 @@ def _print_facts(out: Console, operation: operation_pb2.Operation) -> None:
         {
             "kind": word(plan_pb2.OperationKind, "OPERATION_KIND", operation.kind),
             "state": _word(operation.state),
-            "stack": operation.stack_name or operation.stack_id or "(none)",
+            "action set": operation.action_set,
+            "parent": operation.parent,
+            "stack": "" if operation.action_set else operation.stack_name or operation.stack_id or "(none)",
             "target": f"{operation.target.platform}/{operation.target.org}",
-            "steps": f"{operation.done_count} of {operation.step_count}",
+            "phases" if operation.action_set else "steps": f"{operation.done_count} of {operation.step_count}",
             "began": moment(operation.create_time),
             "ended": moment(operation.end_time) if operation.HasField("end_time") else "",
             "plan": operation.plan_id,

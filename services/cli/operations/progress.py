@@ -6,6 +6,7 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from rich.console import Console
 from rich.text import Text
 
+from services.cli.operations.action_progress import ActionProgress
 from services.cli.output.consoles import console, print_lines, progress_console
 from services.cli.output.effects import effect_in, overwrites_secret, step_line, wording
 from services.core.text_lists import and_more
@@ -30,6 +31,7 @@ class Progress:
 
     Attributes:
         steps: The steps of its plan, by number; set before the first event of a step.
+        actions: What an action set has instead of steps.
     """
 
     def __init__(self, steps: Sequence[plan_pb2.Step] = ()) -> None:
@@ -37,6 +39,7 @@ class Progress:
         *steps* are the steps of an operation whose first events another command has shown; empty for a new operation.
         """
         self._out = progress_console()
+        self.actions = ActionProgress()
         self._err = console(stderr=True)
         self._operation = ""
         # Failed steps: the text of the cause with the reason, and the text that replaces it in the last line.
@@ -53,6 +56,8 @@ class Progress:
 
     def summary(self) -> str:
         """The progress in a few words."""
+        if self.actions.name:
+            return self.actions.summary()
         if self._undo_count is not None:
             return f"undoing {_bar(self._ended, self._undo_count)} {self._ended:,} of {_steps(self._undo_count)}"
         stage = f"{_short(self._stage)} {_bar(self._ended_of_stage, self._stage_size)} " if self._stage else ""
@@ -61,6 +66,8 @@ class Progress:
     def show(self, event: operation_pb2.OperationEvent) -> None:
         """Show one event; those before the first stage, and the last one, show nothing."""
         self._operation = event.operation_id
+        if line := self.actions.line(event):
+            self._out.print(Text(*line))
         match event.WhichOneof("event"):
             case "stage_started":
                 self._end_stage()
@@ -127,6 +134,7 @@ class Progress:
 
     def recall(self, event: operation_pb2.OperationEvent) -> None:
         """Take an event into account that an earlier command has shown."""
+        self.actions.line(event)
         if event.HasField("rollback_started"):
             self._undo_count = event.rollback_started.step_count
         if any(outcome.HasField("skipped") for outcome in event.steps_undone.outcomes):
@@ -191,8 +199,10 @@ def cancel_effect(effect: operation_pb2.CancelEffect.ValueType, operation_id: st
     match effect:
         case operation_pb2.CANCEL_EFFECT_SEALED:
             return "cannot roll back: it is past the point after which steps cannot be undone, and runs to its end"
+        case operation_pb2.CANCEL_EFFECT_STOPS:
+            return "was asked to stop: running phases end, then deferPhases run"
         case operation_pb2.CANCEL_EFFECT_BLOCKED:
-            return f"is blocked: it rolls back when `pkger operations recover {operation_id}` resumes it"
+            return f"is blocked: it stops when `pkger operations recover {operation_id}` resumes it"
         case _:
             return "was asked to roll back"
 

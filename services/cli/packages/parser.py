@@ -32,6 +32,14 @@ class Parser(Protocol):
             PkgerError: A source cannot be read.
         """
 
+    async def render(self, request: parser_pb2.RenderPackageRequest) -> list[str]:
+        """
+        Write a package; the texts joined are the package.
+
+        Raises:
+            PkgerError: It cannot be written.
+        """
+
     async def kinds(self) -> parser_pb2.ListKindsResponse:
         """The kinds of objects."""
 
@@ -61,6 +69,10 @@ class _Remote:
         """Parse definitions."""
         return await joined_definitions(self._peer.stream(self._stub.ParseDefinitions, request))
 
+    async def render(self, request: parser_pb2.RenderPackageRequest) -> list[str]:
+        """Write a package."""
+        return [part.text async for part in self._peer.stream(self._stub.RenderPackage, request)]
+
     async def kinds(self) -> parser_pb2.ListKindsResponse:
         """The kinds of objects."""
         return await self._peer.call(self._stub.ListKinds, parser_pb2.ListKindsRequest())
@@ -82,6 +94,10 @@ class _Local:
     async def parse_definitions(self, request: parser_pb2.ParseDefinitionsRequest) -> ParsedDefinitions:
         """Parse definitions."""
         return await joined_definitions(self._servicer.ParseDefinitions(request, None))
+
+    async def render(self, request: parser_pb2.RenderPackageRequest) -> list[str]:
+        """Write a package."""
+        return [part.text async for part in self._servicer.RenderPackage(request, None)]
 
     async def kinds(self) -> parser_pb2.ListKindsResponse:
         """The kinds of objects."""

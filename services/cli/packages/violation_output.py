@@ -153,7 +153,8 @@ def print_findings(out: Console, findings: Findings, texts: Mapping[str, str]) -
     kinds = max((len(row.kind) for row, _, _ in rows), default=0)
     for row, style, more in rows:
         level = "warning: " if style == "yellow" else ""
-        out.print(Text.assemble((f"{row.location!s:<{places}}  {row.kind:<{kinds}}  {row.path}".rstrip(), "bold")))
+        # An action set that the command itself wrote has no source.
+        out.print(Text.assemble((f"{row.location!s:<{places}}  {row.kind:<{kinds}}  {row.path}".strip(), "bold")))
         out.print(Text(f"    {level}{row.reason} [{row.code}]{more}", style))
         if (row.location.source, row.location.line) in hidden or _may_hold_credential(row, lines):
             continue

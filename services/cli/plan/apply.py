@@ -34,7 +34,7 @@ from services.cli.output.facts import moment
 from services.cli.output.interaction import Interaction
 from services.cli.output.plan_text import done_sum, print_plan
 from services.cli.output.status_line import StatusLine
-from services.cli.plan.approval import Approval, approved_plan, planned, planning
+from services.cli.plan.approval import Approval, approved_plan, make_plan, planned, planning
 from services.cli.plan.plan_input import PlanInput
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import APPLYING, PLANNING, Session, session
@@ -157,7 +157,7 @@ async def apply(
     plan_input: PlanInput, environ: Mapping[str, str], interaction: Interaction, options: applier_pb2.RunOptions
 ) -> ApplyResult:
     """
-    Apply a package, or uninstall or roll back a stack: show the plan, ask for approval, run exactly that plan.
+    Apply a package or snapshot, or uninstall or roll back a stack: show the plan, ask for approval, run exactly that.
 
     Args:
         plan_input: The input of the plan.
@@ -351,6 +351,8 @@ def _start(
             run_options=options,
         )
         return services.applier.stream(stub.RollbackStack, rollback, seconds=math.inf)
+    if request.HasField("snapshot"):
+        return _of_snapshot(services, request, options, secrets)
     apply_request = applier_pb2.ApplyRequest(
         package=request.package,
         options=request.options,
@@ -362,6 +364,23 @@ def _start(
     else:
         apply_request.target.CopyFrom(request.target)
     return services.applier.stream(stub.Apply, apply_request, seconds=math.inf)
+
+
+async def _of_snapshot(
+    services: Session,
+    request: planner_pb2.CreatePlanRequest,
+    options: applier_pb2.RunOptions,
+    secrets: Mapping[str, str],
+) -> Events:
+    """The events of a restore: its plan is stored, and then applied."""
+    storing = planner_pb2.CreatePlanRequest()
+    storing.CopyFrom(request)
+    storing.validate_only = False
+    header = (await make_plan(services, storing)).header
+    apply_request = applier_pb2.ApplyPlanRequest(plan_id=header.id, run_options=options, secrets=secrets)
+    stub = ApplierServiceStub(services.applier.channel)
+    async for event in services.applier.stream(stub.ApplyPlan, apply_request, seconds=math.inf):
+        yield event
 
 
 async def _of_stack(events: Events, name: str) -> Events:

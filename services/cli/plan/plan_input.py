@@ -30,6 +30,7 @@ class PlanInput:
         secrets: Values of secrets to write by key; not in ``repr``. A plan uses only the keys.
         after_uninstall: What happens to the stack after an uninstall; None: no uninstall.
         revision: The revision of the stack to roll back to; 0: no rollback.
+        snapshot: Id of the snapshot to restore; empty: no restore.
     """
 
     files: Sequence[str]
@@ -44,6 +45,7 @@ class PlanInput:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     after_uninstall: plan_pb2.AfterUninstall.ValueType | None = None
     revision: int = 0
+    snapshot: str = ""
 
     async def request(self, bounds: Bounds, store: bool) -> planner_pb2.CreatePlanRequest:
         """
@@ -69,6 +71,8 @@ class PlanInput:
             request.target.CopyFrom(target)
         if self.revision:
             request.revision = self.revision
+        elif self.snapshot:
+            request.snapshot = self.snapshot
         elif self.after_uninstall is None:
             sources = await read_sources(self.files, self.recursive, bounds, self.encoding, self.libraries)
             request.package.sources.extend(sources)

@@ -12,15 +12,21 @@ T = TypeVar("T")
 
 
 class Interrupts:
-    """While the block is open, the signals of the caller, such as Ctrl-C, set ``event`` instead of raising."""
+    """
+    While the block is open, the signals of the caller, such as Ctrl-C, set events instead of raising.
+
+    Attributes:
+        event: Set by the first signal.
+        again: Set by the second one.
+    """
 
     def __init__(self) -> None:
-        self.event = asyncio.Event()
+        self.event, self.again = asyncio.Event(), asyncio.Event()
         self._signals = caller().signals
 
     def __enter__(self) -> Self:
         for number in self._signals:
-            asyncio.get_running_loop().add_signal_handler(number, self.event.set)
+            asyncio.get_running_loop().add_signal_handler(number, self._interrupt)
         return self
 
     def __exit__(
@@ -29,6 +35,9 @@ class Interrupts:
         for number in self._signals:
             asyncio.get_running_loop().remove_signal_handler(number)
 
+    def _interrupt(self) -> None:
+        (self.again if self.event.is_set() else self.event).set()
+
     async def or_stop(self, work: Coroutine[Any, Any, T], message: str = "interrupted; nothing was written") -> T:
         """
         Await *work*, which writes nothing; an interrupt cancels it.
@@ -36,7 +45,19 @@ class Interrupts:
         Raises:
             CommandFailed: It was interrupted; with *message*.
         """
-        task, interrupted = asyncio.create_task(work), asyncio.create_task(self.event.wait())
+        return await self._until(self.event, work, message)
+
+    async def or_leave(self, work: Coroutine[Any, Any, T], message: str) -> T:
+        """
+        Await *work*, which handles the first interrupt; a second one cancels it.
+
+        Raises:
+            CommandFailed: It was interrupted twice; with *message*.
+        """
+        return await self._until(self.again, work, message)
+
+    async def _until(self, event: asyncio.Event, work: Coroutine[Any, Any, T], message: str) -> T:
+        task, interrupted = asyncio.create_task(work), asyncio.create_task(event.wait())
         try:
             await asyncio.wait({task, interrupted}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():

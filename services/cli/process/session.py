@@ -52,6 +52,16 @@ async def session(
         yield opened
 
 
+def outlive_command(settings: Settings, environ: Mapping[str, str], needs: Sequence[str]) -> bool:
+    """
+    Whether the services of a session go on when the command ends: they are configured, or run in ``PKGER_HOME``.
+
+    Raises:
+        CommandFailed: As ``services_answer``.
+    """
+    return is_configured(environ) or services_answer(settings, needs)
+
+
 def services_answer(settings: Settings, needs: Sequence[str]) -> bool:
     """
     Whether a service of *needs* answers at its socket in the folder of this home: then all of them are called there.

@@ -16,7 +16,7 @@ from services.cli.errors import CommandFailed
 from services.platforms import Platform
 from services.rpc.health import problem_of
 from services.rpc.startup_pipe import LISTENING, VARIABLE
-from services.settings import HTTP, PORTS, Settings, address_variable, socket_address
+from services.settings import HTTP, PORTS, SECRET_PREFIX, Settings, address_variable, socket_address
 
 log = logging.getLogger("pkger.supervisor")
 
@@ -129,7 +129,10 @@ def gateway(settings: Settings) -> Child:
 def _child(name: str, module: str, settings: Settings) -> Child:
     # PKGER_LISTEN is for a server that runs alone.
     listen = replace(settings, listen=()).listen_addresses(name)
-    return Child(name, (module,), listen, own_address=name in settings.own_addresses)
+    # Only the applier calls the functions of phases.
+    secrets = frozenset(f"{SECRET_PREFIX}{each}" for each in settings.secret_variables) if name == "applier" else ()
+    own_address = name in settings.own_addresses
+    return Child(name, (module,), listen, own_address=own_address, variables=frozenset(secrets))
 
 
 def one_child(names: Collection[str], settings: Settings, platforms: Collection[Platform]) -> Child:

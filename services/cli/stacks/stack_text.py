@@ -43,6 +43,7 @@ def print_stack(
         "generation": str(stack.generation),
         "revision": str(stack.revision or ""),
         "drift": _last_detection(stack),
+        "reserved by": _reservation(stack),
         "sources": ", ".join(stack.sources),
         "description": stack.description,
         "URLs": ", ".join(stack.urls),
@@ -64,6 +65,14 @@ def print_stack(
     pending = [f"{entry.key.kind} {entry.key.name}" for entry in resources if entry.is_pending_delete]
     if pending:
         out.print(Text(f"not deleted yet; the next apply or uninstall retries: {', '.join(pending)}", "yellow"))
+
+
+def _reservation(stack: stack_pb2.Stack) -> str:
+    """The action set that has the stack reserved; empty if none has."""
+    if not stack.HasField("reservation"):
+        return ""
+    holder = stack.reservation
+    return f"action set {holder.action_set} (operation {holder.operation_id}) since {moment(holder.create_time)}"
 
 
 def _last_detection(stack: stack_pb2.Stack) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from google.api import annotations_pb2, http_pb2
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
-from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1 import action_pb2, applier_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import package_pb2, planner_pb2
-from pkger.stack.v1 import definition_pb2, repository_pb2, stack_pb2
+from pkger.stack.v1 import definition_pb2, repository_pb2, snapshot_pb2, stack_pb2
 
 PUBLIC_SERVICES: tuple[ServiceDescriptor, ...] = (
     parser_pb2.DESCRIPTOR.services_by_name["ParserService"],
@@ -20,6 +20,8 @@ PUBLIC_SERVICES: tuple[ServiceDescriptor, ...] = (
     stack_pb2.DESCRIPTOR.services_by_name["StackService"],
     repository_pb2.DESCRIPTOR.services_by_name["RepositoryService"],
     definition_pb2.DESCRIPTOR.services_by_name["DefinitionService"],
+    action_pb2.DESCRIPTOR.services_by_name["ActionService"],
+    snapshot_pb2.DESCRIPTOR.services_by_name["SnapshotService"],
 )
 """The services whose RPCs are public; only services call those of journals and drivers."""
 

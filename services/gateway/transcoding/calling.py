@@ -12,7 +12,7 @@ from aiohttp import hdrs, web
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1 import action_pb2, applier_pb2
 from pkger.model.v1 import object_pb2, operation_pb2
 from pkger.planner.v1 import package_pb2, planner_pb2
 
@@ -75,6 +75,7 @@ class Caller:
         message = await self._decoded(request)
         answer = await _while_connected(request, self._peer.call(self._call, message))
         _refuse_conflict(answer)
+        _refuse_invalid_action_set(answer)
         body = await _encoded(answer)
         if not self._binding.is_safe:
             return Answer(200, body)
@@ -282,6 +283,17 @@ def _refuse_conflict(answer: Message) -> None:
             raise PackagesConflict(answer.conflict)
 
 
+def _refuse_invalid_action_set(answer: Message) -> None:
+    """
+    Turn an answer that consists of the violations of an action set into an error.
+
+    Raises:
+        PackageInvalid: It does.
+    """
+    if isinstance(answer, action_pb2.CreateActionSetResponse) and answer.HasField("violations"):
+        raise PackageInvalid(answer.violations.violations, "the action set")
+
+
 def _violations_in(message: Message) -> Sequence[object_pb2.Violation]:
     """The violations in a message of CreatePlan or Apply, which then consists of them."""
     match message:
@@ -383,9 +395,11 @@ def _set_position(message: Any, last: str) -> None:
 
 def _set_author(message: Any, principal: str) -> None:
     """Set the author to the name of the token, if the client has one."""
-    if not principal or "run_options" not in message.DESCRIPTOR.fields_by_name:
+    fields = message.DESCRIPTOR.fields_by_name
+    if not principal or not ("run_options" in fields or "author" in fields):
         return
-    if message.run_options.author not in ("", principal):
+    place, holder = ("author", message) if "author" in fields else ("run_options.author", message.run_options)
+    if holder.author not in ("", principal):
         problem = f"differs from the name of the token, {principal!r}: leave the author out"
-        raise RequestInvalid("run_options.author", problem)
-    message.run_options.author = principal
+        raise RequestInvalid(place, problem)
+    holder.author = principal

@@ -9,10 +9,10 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescript
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from services.core.errors import RequestInvalid
 from services.gateway.transcoding.bindings import Binding
+from services.rpc.message_json import TIMES
 
 _WHOLE_NUMBER = re.compile("-?[0-9]{1,20}")
 """A whole number as text."""
@@ -67,8 +67,8 @@ def is_map(field: FieldDescriptor) -> bool:
 
 
 def is_time(message: Descriptor | None) -> bool:
-    """Whether a message is a time, which has a JSON form of its own."""
-    return message is not None and message.full_name == Timestamp.DESCRIPTOR.full_name
+    """Whether a message is a time or a duration, which is a text in JSON."""
+    return message is not None and message.full_name in TIMES
 
 
 def _read_body(body: bytes) -> dict[str, Any]:
@@ -99,10 +99,10 @@ def _read_query(message: Descriptor, pairs: Iterable[tuple[str, str]]) -> dict[s
                 raise RequestInvalid(name[:200], f"{field.name} is also set as a whole: send only one of them")
             inner, descriptor = inner.setdefault(field.name, {}), field.message_type
         field = field_of(descriptor, last)
-        if field is None or is_map(field):
+        if field is None:
             raise _unknown_parameter(name)
         value: Any = _json_of(name, text) if field.message_type and not is_time(field.message_type) else text
-        if field.is_repeated:
+        if field.is_repeated and not is_map(field):
             inner.setdefault(field.name, []).extend(value if isinstance(value, list) else [value])
         elif field.name in inner:
             raise RequestInvalid(name, "is set twice: send it once")
@@ -114,11 +114,11 @@ def _read_query(message: Descriptor, pairs: Iterable[tuple[str, str]]) -> dict[s
 
 
 def _json_of(name: str, text: str) -> Any:
-    """The value of a parameter for a message, decoded from JSON."""
+    """The value of a parameter for a message or a map, decoded from JSON."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        raise RequestInvalid(name, "is no JSON; the parameter is a message, so write it as JSON") from None
+        raise RequestInvalid(name, "is no JSON; the parameter is a message or a map, so write it as JSON") from None
 
 
 def _unknown_parameter(name: str) -> RequestInvalid:

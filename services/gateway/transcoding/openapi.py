@@ -107,13 +107,16 @@ class Descriptions:
         """The parameters of the query for a message, without fields of the path and messages that the path fills."""
         for field in message.fields:
             name = f"{where}{field.name}"
-            if is_map(field) or any(each == name or each.startswith(f"{name}.") for each in in_path):
+            if any(each == name or each.startswith(f"{name}.") for each in in_path):
                 continue
             schema = self._schemas.field(field)
             about = {"name": name, "in": "query", "description": schema.pop("description", "")}
             inner = field.message_type
             if inner is None or is_time(inner):
                 yield {**about, "schema": schema, "example": example_of_field(field)}
+                continue
+            if is_map(field):
+                yield {**about, "content": {"application/json": {"schema": schema, "example": example_of_field(field)}}}
                 continue
             if field.is_repeated or all(each.is_repeated for each in inner.fields):
                 example = example_of(inner)

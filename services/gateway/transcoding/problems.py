@@ -14,15 +14,15 @@ from services.rpc.message_json import document_of
 
 class PackageInvalid(Problem):
     """
-    The package of a request breaks rules, so the request had no effect.
+    The package or the action set of a request breaks rules, so the request had no effect.
 
     Attributes:
-        violations: All violations of the package.
+        violations: All violations.
     """
 
-    def __init__(self, violations: Sequence[object_pb2.Violation]) -> None:
+    def __init__(self, violations: Sequence[object_pb2.Violation], subject: str = "the package") -> None:
         number = len(violations)
-        message = f"the package has {number} violation{'s' if number > 1 else ''}; see the member violations"
+        message = f"{subject} has {number} violation{'s' if number > 1 else ''}; see the member violations"
         super().__init__(Code.UNPROCESSABLE_ENTITY, message)
         self.violations = violations
 
@@ -64,7 +64,7 @@ class ErrorBody(msgspec.Struct, forbid_unknown_fields=True):
     violations: Annotated[
         list[Any] | msgspec.UnsetType,
         about(
-            "All violations of the package, if it breaks rules.",
+            "All violations of the package or the action set, if it breaks rules.",
             items={"$ref": "#/components/schemas/pkger.model.v1.Violation"},
         ),
     ] = msgspec.UNSET

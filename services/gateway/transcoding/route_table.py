@@ -33,6 +33,8 @@ def api_routes(services: Services, limits: StreamLimits = STREAM_LIMITS) -> list
         "StackService": services.stack,
         "RepositoryService": services.stack,
         "DefinitionService": services.stack,
+        "ActionService": services.applier,
+        "SnapshotService": services.stack,
     }
     return [
         Route(

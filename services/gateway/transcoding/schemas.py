@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from services.core.model import LABEL
 from services.gateway.transcoding.decoding import is_map, is_time
@@ -14,6 +16,9 @@ EXAMPLES: Mapping[str, Any] = {
     "pkger.model.v1.StackRef": {"target": {"platform": "embedded", "org": "default"}, "name": "fleet"},
     "pkger.planner.v1.ExportFilter.labels": ["fleet"],
     "author": "alice",
+    "action_set": "backup-fleet",
+    "blueprint": "stack-backup",
+    "function": "ExportStack",
     "base_generation": 3,
     "description": "Buckets and labels of the fleet",
     "digest": "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef",
@@ -66,6 +71,12 @@ _SCALARS: Mapping[int, tuple[dict[str, Any], Any]] = {
     FieldDescriptor.TYPE_INT64: ({"type": "integer", "format": "int64"}, 0),
 }
 """Schema and example by type of a field: all types that the contracts use."""
+
+_TEXTS: Mapping[str, tuple[dict[str, Any], Any]] = {
+    Timestamp.DESCRIPTOR.full_name: ({"type": "string", "format": "date-time"}, "2026-11-22T12:00:00Z"),
+    Duration.DESCRIPTOR.full_name: ({"type": "string", "pattern": r"^-?\d+(\.\d{1,9})?s$"}, "90s"),
+}
+"""Schema and example of the messages that are texts in JSON."""
 
 _DEEPEST_EXAMPLE = 4
 """Most levels of nested messages in an example; deeper messages are left out."""
@@ -173,7 +184,7 @@ def _example_of_value(field: FieldDescriptor, depth: int) -> Any:
         field = field.message_type.fields_by_name["value"]  # type: ignore[union-attr] # of a map
     if field.message_type:
         if is_time(field.message_type):
-            return "2026-11-22T12:00:00Z"
+            return _TEXTS[field.message_type.full_name][1]
         return example_of(field.message_type, depth + 1)
     if field.enum_type:
         return field.enum_type.values[min(1, len(field.enum_type.values) - 1)].name
@@ -187,7 +198,7 @@ def _value(field: FieldDescriptor) -> dict[str, Any]:
     """The schema of one value of a field."""
     if field.message_type:
         if is_time(field.message_type):
-            return {"type": "string", "format": "date-time"}
+            return dict(_TEXTS[field.message_type.full_name][0])
         return {"$ref": f"{REF}{field.message_type.full_name}"}
     if field.enum_type:
         return {"$ref": f"{REF}{field.enum_type.full_name}"}

@@ -14,7 +14,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto, MethodOptions
 from google.protobuf.descriptor_pool import DescriptorPool
 from pkger.driver.v1 import driver_pb2
-from pkger.journal.v1 import journal_pb2, planning_pb2
+from pkger.journal.v1 import action_set_pb2, journal_pb2, planning_pb2
 
 from services.gateway.transcoding.bindings import PUBLIC_SERVICES, AnnotationInvalid, Binding, bindings
 from tests.conftest import ROOT
@@ -34,7 +34,7 @@ def rpcs() -> list[MethodDescriptor]:
 
 def test_every_service_is_public_or_for_services_only() -> None:
     private = {driver_pb2.DESCRIPTOR.services_by_name["DriverService"].full_name}
-    for file in (journal_pb2, planning_pb2):
+    for file in (action_set_pb2, journal_pb2, planning_pb2):
         private |= {service.full_name for service in file.DESCRIPTOR.services_by_name.values()}
     declared = {
         f"{package}.{name}"

@@ -294,6 +294,8 @@ def in_query(
         if field.message_type is None or field.message_type.full_name == "google.protobuf.Timestamp":
             for each in value if field.is_repeated else [value]:
                 yield name, str(each).lower() if isinstance(each, bool) else str(each)
+        elif is_map(field):
+            yield from [(name, json.dumps(value))] if value else []
         elif field.is_repeated:
             yield from ((name, json.dumps(each)) for each in value)
         else:

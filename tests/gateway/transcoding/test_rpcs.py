@@ -63,6 +63,7 @@ async def test_every_rpc_is_reached_decoded_and_answered(api: Api, services: Clu
     stack = await make_a_stack(client)
     await read_operations(client, stack)
     await plan_and_apply(client, stack)
+    await perform_actions(client)
     await roll_back(client, stack)
     await change_the_record(client, stack)
     await compare_and_export(client, stack)
@@ -230,6 +231,64 @@ async def plan_and_apply(client: Covered, stack: str) -> None:
     assert stored[0] == parts[0]
     body = {"run_options": {"expected_plan_digest": plan["digest"]}}
     await client.finished("ApplierService_ApplyPlan", plan["id"], body=body)
+
+
+def definition(kind: str, spec: dict[str, Any], **metadata: Any) -> dict[str, str]:
+    document = {"apiVersion": "pkger/v1", "kind": kind, "metadata": metadata, "spec": spec}
+    return {"kind": kind, "name": metadata.get("name", ""), "json": json.dumps(document)}
+
+
+BACKUP = {
+    "actions": {
+        "backup": {
+            "outputArtifacts": {"saved": {"keyValue": {"snapshot": "{{ phases.export.output.snapshot }}"}}},
+            "phases": [{"name": "export", "func": "ExportStack"}],
+        }
+    }
+}
+
+
+async def perform_actions(client: Covered) -> None:
+    functions = (await client.one("ActionService_ListFunctions"))["functions"]
+    assert "ExportStack" in {each["name"] for each in functions}
+    run = {"name": "backup", "blueprint": "b", "object": {"kind": "Stack", "name": "fleet"}}
+    definitions = [
+        definition("Blueprint", BACKUP, name="b"),
+        definition("ActionSet", {"actions": [run]}, name="first", labels={"why": "night"}),
+    ]
+    answer = await client.one("ActionService_CreateActionSet", body={"definitions": definitions})
+    operation = answer["action_set"]["operation_id"]
+    events = (await client.done("ApplierService_WatchOperation", operation)).documents
+    assert events[-1]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
+    made = (await client.one("ActionService_GetActionSet", "first"))["action_set"]
+    assert (made["state"], made["author"], made["wait"]) == ("ACTION_SET_STATE_COMPLETE", "tester", "600s")
+    snapshot = made["actions"][0]["artifacts"][0]["values"]["snapshot"]
+    query = [("labels", '{"why": "night"}'), ("stack.name", "fleet")]
+    listed = (await client.one("ActionService_ListActionSets", query=query))["action_sets"]
+    assert [each["name"] for each in listed] == ["first"]
+    assert (await client.one("ActionService_ListActionSets", query=[("labels", '{"why": "day"}')]))["action_sets"] == []
+    definitions = [definition("ActionSet", {"actions": [{**run, "name": "restore", "blueprint": "c"}]})]
+    invalid = await client.call("ActionService_CreateActionSet", body={"definitions": definitions})
+    assert (invalid.status, invalid.document["message"]) == (
+        422,
+        "the action set has 1 violation; see the member violations",
+    )
+    assert 'there is no blueprint "c"' in invalid.document["violations"][0]["reason"]
+    [found] = (await client.one("SnapshotService_ListSnapshots", query=[("stack_name", "fleet")]))["snapshots"]
+    assert found["id"] == snapshot
+    parts = (await client.done("SnapshotService_GetSnapshot", snapshot)).documents
+    assert json.loads(parts[0]["snapshot"]["manifest_json"])["stack"]["name"] == "fleet"
+    assert [each["content"]["digest"] for each in parts[1:]] == [
+        each["digest"] for each in json.loads(parts[0]["snapshot"]["manifest_json"])["contents"]
+    ]
+    kept = await client.call("ActionService_DeleteActionSet", "first")
+    assert (kept.status, kept.document["reason"]) == (422, "ACTION_SET_HAS_SNAPSHOTS")
+    assert await client.one("SnapshotService_DeleteSnapshot", snapshot) == {"is_deleted": True}
+    made = (await client.one("ActionService_GetActionSet", "first"))["action_set"]
+    assert made["actions"][0]["artifacts"][0]["deleted_snapshots"][0]["deleted_by"] == "tester"
+    assert await client.one("ActionService_DeleteActionSet", "first") == {}
+    gone = await client.call("ActionService_GetActionSet", "first")
+    assert (gone.status, gone.document["reason"]) == (404, "ACTION_SET_NOT_FOUND")
 
 
 async def roll_back(client: Covered, stack: str) -> None:

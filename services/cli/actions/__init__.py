@@ -1,0 +1,1 @@
+"""Action sets, snapshots and functions: performed, followed, shown, deleted."""
