@@ -52,8 +52,8 @@ test-faults: MINUTES := $(or $(MINUTES),10)
 test-faults: FIRST := $(or $(FIRST),$(shell date +%Y%m%d00000))
 test-faults: setup  ## Tests with --faults: all crashes and faults of an apply, then 10 minutes of simulation
 	$(PYTEST) --faults --hypothesis-profile thorough \
-		tests/applier tests/cli tests/clients tests/crash tests/apply tests/drivers/influxdb tests/export tests/gateway tests/kinds \
-		tests/parser tests/rpc tests/simulation tests/stack $(ARGS)
+		tests/action_sets tests/applier tests/cli tests/clients tests/crash tests/apply tests/drivers/influxdb tests/export tests/gateway \
+		tests/kinds tests/parser tests/rpc tests/simulation tests/stack $(ARGS)
 	@echo 'To search these seeds again: make simulate MINUTES=$(MINUTES) FIRST=$(FIRST)'
 	@$(BIN)/python -m tests.simulation --minutes '$(MINUTES)' --first '$(FIRST)'
 

@@ -17,12 +17,22 @@ from services.rpc.convert.phases import records_to_pb
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A write that is not stored yet; *stored* ends when it is."""
+    """
+    A write that is not stored yet.
+
+    Attributes:
+        records: Its records.
+        events: Their events.
+        snapshots: Manifests of snapshots that are stored with them.
+        unless_stopped: Whether it is left out once the action set stops.
+        stored: Ends when it is stored, or left out; whether it is stored.
+    """
 
     records: Records
     events: Sequence[Event]
     snapshots: Sequence[str] = ()
-    stored: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    unless_stopped: bool = False
+    stored: asyncio.Future[bool] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class ActionJournal:
@@ -51,7 +61,9 @@ class ActionJournal:
         reach("after_start")
         await self._feed.publish(*accepted)
 
-    async def write(self, records: Records, *events: Event, snapshots: Sequence[str] = ()) -> None:
+    async def write(
+        self, records: Records, *events: Event, snapshots: Sequence[str] = (), unless_stopped: bool = False
+    ) -> bool:
         """
         Store records with their events. A caller that is cancelled does not keep them from being stored.
 
@@ -59,12 +71,16 @@ class ActionJournal:
             records: The records.
             events: The events, in order.
             snapshots: Manifests of snapshots that are stored with the records.
+            unless_stopped: Store nothing if the action set stops before.
+
+        Returns:
+            Whether they are stored.
         """
-        entry = _Entry(records, events, snapshots)
+        entry = _Entry(records, events, snapshots, unless_stopped)
         self._queue.append(entry)
         if self._writer is None:
             self._writer = asyncio.create_task(self._store_queue())
-        await asyncio.shield(entry.stored)
+        return await asyncio.shield(entry.stored)
 
     async def settle(self) -> None:
         """Wait until all that was to be written is stored, or could not be."""
@@ -100,6 +116,9 @@ class ActionJournal:
                         await self._store(entries)
                     except Exception as error:
                         for entry in entries:
+                            if entry.stored.done():
+                                # It was left out.
+                                continue
                             entry.stored.set_exception(error)
                             # A writer that was cancelled does not read it.
                             entry.stored.exception()
@@ -107,7 +126,9 @@ class ActionJournal:
             self._writer = None
 
     async def _store(self, waiting: Sequence[_Entry]) -> None:
-        entries = list(_with_first_stop(waiting, self.progress.stop is not None))
+        entries = list(_until_stop(waiting, self.progress.stop is not None))
+        if not entries:
+            return
         events = self._feed.stamp(*(event for entry in entries for event in entry.events))
         time, following = self._lease.store_time, iter(events)
         writes, ended_count = [], self.progress.ended_count
@@ -119,7 +140,7 @@ class ActionJournal:
         await self._lease.advance(writes)
         for entry in entries:
             self.progress.fold(entry.records, time)
-            entry.stored.set_result(None)
+            entry.stored.set_result(True)
         await self._feed.publish(*events)
 
     def _write_of(self, entry: _Entry, ended_count: int) -> journal_pb2.JournalWrite:
@@ -128,14 +149,14 @@ class ActionJournal:
         )
 
 
-def _with_first_stop(entries: Iterable[_Entry], has_stopped: bool) -> Iterator[_Entry]:
-    """*entries* with the first stop only: phases may fail at the same time, and the first failure is the cause."""
+def _until_stop(entries: Iterable[_Entry], has_stopped: bool) -> Iterator[_Entry]:
+    """*entries* with the first stop only, as phases may fail at the same time, and without what a stop leaves out."""
     for entry in entries:
-        if entry.records.stop is None:
-            yield entry
-        elif not has_stopped:
-            has_stopped = True
-            yield entry
-        else:
+        if has_stopped and entry.unless_stopped:
+            entry.stored.set_result(False)
+        elif has_stopped and entry.records.stop:
             events = [event for event in entry.events if not isinstance(event, operation_pb2.Stopping)]
             yield replace(entry, records=replace(entry.records, stop=None), events=events)
+        else:
+            has_stopped = has_stopped or entry.records.stop is not None
+            yield entry

@@ -108,25 +108,30 @@ class PhaseRunner:
         try:
             if render_condition(phase, await read_parameters(self._context, key, phase, is_condition=True)):
                 return True
+            end = self._endings.skipped(key, "its condition is false", await stack_of_artifacts(self._context, key))
         except RenderingError as error:
-            await self._write(self._endings.never_begun(key, _failure_of(FunctionError(str(error), error.reason))))
-            return False
+            end = self._endings.never_begun(key, _failure_of(FunctionError(str(error), error.reason)))
         except PkgerError as error:
-            await self._write(self._endings.never_begun(key, _failure_of(self._calls.error_of(error))))
-            return False
-        stack = await stack_of_artifacts(self._context, key)
-        await self._write(self._endings.skipped(key, "its condition is false", stack))
+            end = self._endings.never_begun(key, _failure_of(self._calls.error_of(error)))
+        await self._write(end, unless_stopped=key.place != DEFER)
         return False
 
     async def _attempt(self, key: PhaseKey, phase: Phase) -> Failure | None:
-        """Make one attempt; returns why it failed, if another one may succeed. None: the phase has ended."""
+        """
+        Make one attempt, unless the action set stops before.
+
+        Returns:
+            Why it failed, if another one may succeed. None: no other one follows.
+        """
         progress = self._context.progress
         status = progress.status(key)
         if status.state is not PhaseState.RUNNING:
             record = PhaseRecord(key, PhaseState.RUNNING, status.next_attempt, status.next_try)
             if key.place == DEFER:
                 reach("before_defer")
-            await self._context.journal.write(Records((record,)), *self._endings.started(key, record.attempt))
+            events = self._endings.started(key, record.attempt)
+            if not await self._context.journal.write(Records((record,)), *events, unless_stopped=key.place != DEFER):
+                return None
             reach("after_phase_intent")
         try:
             outputs = await self._calls.outputs(key)
@@ -169,11 +174,11 @@ class PhaseRunner:
     def _is_stopped(self, key: PhaseKey) -> bool:
         return key.place != DEFER and self._context.progress.stop is not None
 
-    async def _write(self, write: Write) -> None:
+    async def _write(self, write: Write, unless_stopped: bool = False) -> None:
         if write.records.artifacts:
             reach("before_artifacts")
         events: Sequence[Event] = write.events
-        await self._context.journal.write(write.records, *events)
+        await self._context.journal.write(write.records, *events, unless_stopped=unless_stopped)
         reach("after_phase_record")
 
 

@@ -243,3 +243,17 @@ async def test_a_secret_that_was_not_passed_is_named(here: World) -> None:
 
     assert [each.reason for each in done.failures] == [action_pb2.PHASE_REASON_SECRET_MISSING]
     assert done.failures[0].message == "secret pg.password was not passed to the action"
+
+
+async def test_a_phase_that_is_to_begin_when_another_one_fails_does_not_begin(here: World) -> None:
+    definitions = blueprint(
+        bad={"phases": [do("never", **{"if": "{{ 1 }}"})]}, good={"phases": [do("one")], "deferPhase": do("after")}
+    )
+
+    done = await here.run(definitions, action_set("bad", "good"))
+
+    assert (done.state, states(done)) == (
+        FAILED,
+        {"bad/never": "FAILED", "good/one": "SKIPPED", "good/after": "SKIPPED"},
+    )
+    assert here.script.calls == []
