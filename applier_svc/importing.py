@@ -24,7 +24,8 @@ from services.core.text_lists import listed
 from services.kinds.format.names import check_meta_name
 from services.kinds.generated_names import generated_name
 from services.kinds.kind_words import unknown_kind
-from services.kinds.policy import resolved
+from services.kinds.policy import NO_OWN_POLICY, OwnPolicy, resolved
+from services.kinds.policy_reading import checked_own
 from services.kinds.registry import ACCEPTED, kinds_meant
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.client import Peer, Platforms
@@ -48,6 +49,7 @@ class _Selector(NamedTuple):
         value: Its id, or its display name.
         is_id: Whether *value* is an id only.
         name: ``metadata.name`` of its object; empty: a generated one.
+        own_policy: What package and object themselves say.
     """
 
     field: str
@@ -55,6 +57,7 @@ class _Selector(NamedTuple):
     value: str
     is_id: bool
     name: str = ""
+    own_policy: OwnPolicy = NO_OWN_POLICY
 
     def __str__(self) -> str:
         return f"{self.word} {self.value}" if self.is_id else f"{self.word} with id or name {self.value!r}"
@@ -123,7 +126,14 @@ def _selector(field: str, message: applier_pb2.ResourceImport) -> _Selector:
     which = message.WhichOneof("resource") or "id"
     if not (value := getattr(message, which)):
         raise RequestInvalid(f"{field}.{which}", "must not be empty")
-    return _Selector(field, message.kind, value, which == "id", message.name)
+    return _Selector(field, message.kind, value, which == "id", message.name, _own_policy(field, message))
+
+
+def _own_policy(field: str, message: applier_pb2.ResourceImport) -> OwnPolicy:
+    try:
+        return checked_own(message.own_policy_json)
+    except ValueError as error:
+        raise RequestInvalid(f"{field}.own_policy_json", str(error)) from None
 
 
 async def _resources(
@@ -178,7 +188,9 @@ def _named_resource(
 
 def _import(selector: _Selector, resource: Resource, record: StackRecord) -> tuple[InventoryEntry, Baseline]:
     key = Key(resource.kind, selector.name or generated_name(resource))
-    entry = InventoryEntry(key, resource.id, Origin.ADOPTED, policy=resolved(record.policy, key).text)
+    own = selector.own_policy
+    policy = resolved(record.policy, key, own).text
+    entry = InventoryEntry(key, resource.id, Origin.ADOPTED, policy=policy, own_policy=own.text)
     return entry, Baseline(key, resource.spec.text, resource.references)
 
 

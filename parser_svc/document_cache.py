@@ -28,6 +28,7 @@ class CachedObject(NamedTuple):
         nodes: The number of values in the document.
         line: The line of its root; the first line of the document is 1.
         column: The column of its root, from 1.
+        lifecycle: The policy in its ``metadata.lifecycle``, as canonical JSON; empty: it has none.
     """
 
     key: Key
@@ -38,6 +39,7 @@ class CachedObject(NamedTuple):
     nodes: int
     line: int
     column: int
+    lifecycle: str = ""
 
 
 class DocumentCache:
@@ -90,5 +92,6 @@ class DocumentCache:
 def _taken(entry: CachedObject) -> int:
     """The bytes of memory that an entry takes."""
     texts = sum(map(sys.getsizeof, (entry.key.name, entry.display_name, entry.spec)))
+    texts += sys.getsizeof(entry.lifecycle) if entry.lifecycle else 0
     labels = sum(_LABEL_BYTES + sys.getsizeof(label.name) for label in entry.associations)
     return _ENTRY_BYTES + texts + labels

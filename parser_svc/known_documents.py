@@ -65,7 +65,14 @@ class KnownObject(NamedTuple):
         cached = self.cached
         # The spec is a new value each time: it caches its parsed value, which the bound of the cache does not count.
         spec = Spec(cached.spec, cached.display_name)
-        return Object(self.cached.key, cached.api_version, spec, cached.associations, location=self.location)
+        return Object(
+            cached.key,
+            cached.api_version,
+            spec,
+            cached.associations,
+            location=self.location,
+            lifecycle=cached.lifecycle,
+        )
 
     def read(self) -> RawObject:
         """Read the object from its document."""
@@ -143,8 +150,9 @@ class KnownDocuments:
                 part, nodes = read
                 line, column = raw.location.line - part.line, raw.location.column
                 version, spec = intern(item.api_version), item.spec
+                place = (line, column)
                 kept = CachedObject(
-                    item.key, version, spec.display_name, spec.text, item.associations, nodes, line, column
+                    *(item.key, version, spec.display_name, spec.text, item.associations, nodes), *place, item.lifecycle
                 )
                 entries.append((part.digest, kept))
         self._cache.keep(entries)

@@ -146,8 +146,9 @@ def parse(
     contributing = {raw.source for raw in raw_objects}
     names = tuple(source.name for number, source in enumerate(sources) if number in contributing)
     valid = options.keep_valid_parts or not violations
+    lifecycles = {"": outcome.lifecycle} if outcome.lifecycle else {}
     return ParseResult(
-        package=Package(outcome.objects, names) if valid else None,
+        package=Package(outcome.objects, names, lifecycles) if valid else None,
         sources=names,
         violations=violations,
         missing_env_refs=tuple(sorted(key for key in outcome.env_keys if env.get(key) is None)),

@@ -8,6 +8,7 @@ from services.kinds.format.fields import THE_KEY, Fields, Remark, Rewrite
 from services.kinds.format.shapes import nearest
 from services.kinds.registry import FAMILY_NAMES, KINDS
 from services.kinds.schema import METADATA, spec_table
+from services.packages.lifecycle import is_lifecycle
 from services.packages.manifest import is_manifest, manifest_remarks
 
 _ENVELOPE = ("apiVersion", "kind", "metadata", "spec")
@@ -24,6 +25,9 @@ def remarks_on(raw: RawObject, spec_is_unremarkable: bool = False) -> Iterator[R
     if raw.kind in FAMILY_NAMES:
         text = f"{raw.kind} is a family of kinds, so this object will be ignored; write the kind that you mean"
         yield Remark(Code.FAMILY_IGNORED, "kind", text, ("kind",))
+        return
+    if is_lifecycle(raw.kind, raw.api_version):
+        # Its unknown keys are violations.
         return
     for key in sorted(raw.unknown_keys) if not raw.other_format else ():
         yield _unknown(key, raw)

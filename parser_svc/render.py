@@ -8,6 +8,7 @@ from parser_svc.sources import Encoding
 from services.core.errors import RequestInvalid
 from services.core.model import Object, Package
 from services.kinds.registry import KINDS
+from services.packages.lifecycle import document_of
 from services.syntax.writer import JsonWriter, YamlWriter
 
 
@@ -26,7 +27,10 @@ def render(package: Package, encoding: Encoding) -> str:
         RequestInvalid: An object is of an unknown kind or incomplete.
     """
     writer = JsonWriter() if encoding is Encoding.JSON else YamlWriter()
-    documents = (_document(position, item) for position, item in enumerate(package.objects))
+    documents = [
+        *(document_of(text) for text in package.lifecycles.values()),
+        *(_document(position, item) for position, item in enumerate(package.objects)),
+    ]
     return writer.joined(list(map(writer.document, documents)))
 
 
@@ -41,7 +45,7 @@ def _document(position: int, item: Object) -> dict[str, Any]:
     document: dict[str, Any] = {
         "apiVersion": item.api_version,
         "kind": item.key.kind,
-        "metadata": {"name": item.key.name},
+        "metadata": {"name": item.key.name} | ({"lifecycle": orjson.loads(item.lifecycle)} if item.lifecycle else {}),
         "spec": spec,
     }
     written = {place.pointer: orjson.loads(place.text) for place in item.written}

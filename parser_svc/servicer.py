@@ -24,6 +24,7 @@ from services.kinds.format.canonical import canonical_text
 from services.kinds.registry import KINDS
 from services.kinds.schema import kind_schema
 from services.kinds.summary import summary_document
+from services.packages.lifecycle import lifecycle_schema
 from services.packages.manifest import document_schema, manifest_schema
 from services.rpc.convert.definitions import definition_to_pb
 from services.rpc.convert.manifests import manifest_to_pb, package_reference_to_pb
@@ -125,6 +126,7 @@ class ParserServicer(ParserServiceServicer):
             ],
             schema_json=canonical_text(document_schema()),
             manifest_schema_json=canonical_text(manifest_schema()),
+            lifecycle_schema_json=canonical_text(lifecycle_schema()),
         )
 
 
@@ -190,6 +192,7 @@ def _header(parsed: ParseResult) -> parser_pb2.PackageHeader:
         violation_count=len(parsed.violations),
         warning_count=len(parsed.warnings),
         unused_env_keys=parsed.unused_env_keys,
+        lifecycle_json=parsed.package.lifecycles.get("", "") if parsed.package else "",
     )
 
 

@@ -19,17 +19,25 @@ from services.kinds.format.names import LONGEST_META_NAME, is_meta_name
 from services.kinds.format.package_names import NameElsewhere, fault_elsewhere, name_elsewhere
 from services.kinds.format.references import ReferenceSpec, UsedReference, read_reference
 from services.kinds.format.shapes import nearest
+from services.kinds.policy_reading import read_policy
 from services.kinds.registry import ACCEPTED, FAMILY_NAMES, KINDS, REFERABLE_FAMILIES
 from services.kinds.schema import API_VERSIONS, plain_spec
+from services.packages.lifecycle import API_VERSION as LIFECYCLE_API_VERSION
+from services.packages.lifecycle import KIND as LIFECYCLE_KIND
+from services.packages.lifecycle import is_lifecycle, read_lifecycle
 from services.packages.manifest import API_VERSION as MANIFEST_API_VERSION
 from services.packages.manifest import KIND as MANIFEST_KIND
 from services.packages.manifest import Manifest, ManifestReading, is_manifest, read_manifest
 
 _ACCEPTED = sorted(ACCEPTED)
 _DEFINITION_KINDS = frozenset(DefinitionKind)
+_KINDS_ABOUT_PACKAGES = (MANIFEST_KIND, LIFECYCLE_KIND)
 _KINDS_LISTED = ", ".join(sorted(KINDS))
 _SHOWN_NAMES = 5
 """How many names a reason lists at most."""
+
+_LIFECYCLE = ("metadata", "lifecycle")
+"""The pointer to the policy of an object."""
 
 _Place = tuple[str, Pointer, NameElsewhere]
 """Path and pointer of a field that names an object of another package, and the name."""
@@ -56,6 +64,7 @@ class Outcome:
             their labels, not on values, secrets or other objects; by position, without objects known before.
         manifest: The manifest; None if the package has none, or it has faults.
         manifest_position: The position of the manifest; -1: the package has none.
+        lifecycle: The ``Lifecycle`` document, as canonical JSON; empty if the package has none, or it has faults.
         package_references: The fields without faults that name objects of other packages, by position of the object.
     """
 
@@ -69,6 +78,7 @@ class Outcome:
     self_contained: Mapping[int, Object]
     manifest: Manifest | None
     manifest_position: int
+    lifecycle: str
     package_references: Sequence["FieldElsewhere"]
 
 
@@ -169,6 +179,7 @@ def validate(raw_objects: Sequence[RawObject | KnownObject], env: Mapping[str, A
     """
     findings = _Findings()
     manifest_position, reading = _read_manifest(raw_objects, findings)
+    lifecycle = _read_lifecycle(raw_objects, findings)
     named: dict[str, list[_Named]] = {name: [] for name in KINDS}
     for position, raw in enumerate(raw_objects):
         identity = _identify_known(position, raw) if isinstance(raw, KnownObject) else _identify(position, raw, env)
@@ -203,6 +214,7 @@ def validate(raw_objects: Sequence[RawObject | KnownObject], env: Mapping[str, A
         self_contained=findings.self_contained,
         manifest=reading.manifest if reading else None,
         manifest_position=manifest_position,
+        lifecycle=lifecycle,
         package_references=sorted(findings.package_references, key=lambda reference: reference.position),
     )
 
@@ -228,6 +240,25 @@ def _read_manifest(
     return first, reading
 
 
+def _read_lifecycle(raw_objects: Sequence[RawObject | KnownObject], findings: _Findings) -> str:
+    """The ``Lifecycle`` document, as canonical JSON; empty if the package has none, or it has faults."""
+    positions = [place for place, raw in enumerate(raw_objects) if is_lifecycle(raw.kind, raw.api_version)]
+    if not positions:
+        return ""
+    first, *others = positions
+    for position in others:
+        reason = f"a package has one {LIFECYCLE_KIND} document, and root[{first}] is it; remove one of them"
+        related = (Elsewhere(first, (), f"root[{first}] is the {LIFECYCLE_KIND} document"),)
+        fault = Fault(Code.LIFECYCLE_REPEATED, "kind", reason, ("kind",), first, related=related)
+        findings.faults[position] = [fault]
+    raw = raw_objects[first]
+    assert isinstance(raw, RawObject)  # noqa: S101 - these documents are not cached
+    reading = read_lifecycle(raw.api_version, raw.metadata, raw.spec, raw.unknown_keys)
+    if reading.faults:
+        findings.faults[first] = [*reading.faults]
+    return reading.text
+
+
 def _identify_known(position: int, raw: KnownObject) -> _Named:
     """The result of steps 1 to 3 for an object that passed them before; its names are not references."""
     name, display_name = raw.cached.key.name, raw.cached.display_name
@@ -241,7 +272,7 @@ def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named |
     Returns:
         The object; the fault that ends its check; or None for an object that is ignored.
     """
-    if raw.kind in FAMILY_NAMES or is_manifest(raw.kind, raw.api_version):
+    if raw.kind in FAMILY_NAMES or _is_about_package(raw):
         return None
     if raw.other_format:
         return Fault(Code.OTHER_FORMAT, "kind", raw.other_format, ("kind",))
@@ -257,6 +288,11 @@ def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named |
     name, fault = meta.resolved(env), _invalid_name(meta, env)
     display_name = display.resolved(env) or ("" if fault else name)
     return _Named(position, raw, KINDS[raw.kind], meta, display, name, display_name, fault)
+
+
+def _is_about_package(raw: RawObject) -> bool:
+    """Whether it is no object: the manifest of the package, or its ``Lifecycle`` document."""
+    return is_manifest(raw.kind, raw.api_version) or is_lifecycle(raw.kind, raw.api_version)
 
 
 def _invalid_name(meta: ReferenceSpec, env: Mapping[str, Any]) -> Fault | None:
@@ -283,10 +319,14 @@ def _wrong_kind(kind: str, api_version: str) -> Fault:
         problem = f"found {api_version[:60]!r}" if api_version else "it is missing"
         reason = f"a {MANIFEST_KIND} is a manifest, and its apiVersion must be {MANIFEST_API_VERSION}; {problem}"
         return Fault(Code.UNKNOWN_KIND, "kind", reason, ("kind",))
+    if kind == LIFECYCLE_KIND:
+        problem = f"found {api_version[:60]!r}" if api_version else "it is missing"
+        reason = f"the apiVersion of a {LIFECYCLE_KIND} document must be {LIFECYCLE_API_VERSION}; {problem}"
+        return Fault(Code.UNKNOWN_KIND, "kind", reason, ("kind",))
     if kind in _DEFINITION_KINDS:
         reason = f"a {kind} is a definition; a source has definitions or objects of a package, not both"
         return Fault(Code.UNKNOWN_KIND, "kind", reason, ("kind",))
-    alike = nearest(kind.strip(), [MANIFEST_KIND] if api_version == MANIFEST_API_VERSION else _ACCEPTED)
+    alike = nearest(kind.strip(), _KINDS_ABOUT_PACKAGES if api_version == MANIFEST_API_VERSION else _ACCEPTED)
     reason = f"there is no kind {kind[:60]!r}; write " + (alike or f"one of {_KINDS_LISTED}")
     return Fault(Code.UNKNOWN_KIND, "kind", reason, ("kind",), rewrite=Rewrite(alike) if alike else None)
 
@@ -347,7 +387,8 @@ def _read(item: _Named, raw: RawObject, labels: _Labels, scope: Scope, findings:
     if takes_invalid_labels:
         attached = [key for key in attached if key.name not in labels.invalid]
     reading = kind.read(fields, scope)
-    faults = [*reading.faults, *association_faults]
+    policy = read_policy(raw.metadata.get("lifecycle"), "metadata.lifecycle", _LIFECYCLE, has_rules=False)
+    faults = [*policy.faults, *reading.faults, *association_faults]
     if faults:
         findings.faults.setdefault(item.position, []).extend(faults)
     if reading.remarks:
@@ -371,6 +412,7 @@ def _read(item: _Named, raw: RawObject, labels: _Labels, scope: Scope, findings:
         _env_references(kind, uses, scope.env) if uses else (),
         written,
         raw.location,
+        canonical_text(policy.policy) if policy.policy and not policy.faults else "",
     )
     depends = uses or written or elsewhere or kind.uses or kind.holds_credentials
     depends = depends or takes_labels_by_value or takes_invalid_labels

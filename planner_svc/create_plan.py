@@ -122,7 +122,7 @@ async def create_plan(
         objects, entries = map(object_from_pb, parsed.objects), base_state.stack.resources
         moves = key_moves(previous, objects, after.declarations, base_state.platform, entries)
         after = replace(after, key_moves=moves)
-    desired = replace(_desired(request, parsed, skipped_keys(skips) | stored.untouched), packages=after)
+    desired = replace(_desired(request, parsed, stored, skipped_keys(skips)), packages=after)
     return await _planned(request, desired, parsed, base_state, reader, is_standalone, previous)
 
 
@@ -184,7 +184,7 @@ async def written_secrets(request: planner_pb2.CreatePlanRequest, reader: PlanIn
     header = await reader.header(request)
     parsed, stored = await _desired_package(request, header.urls, reader)
     skips = skipped_keys([Key(skip.kind, skip.name) for skip in request.options.skip])
-    desired = _desired(request, parsed, skips | stored.untouched)
+    desired = _desired(request, parsed, stored, skips)
     platform = await reader.traits(target_from_pb(header.target))
     return with_references(desired, platform, request.stack.id)[1]
 
@@ -366,10 +366,13 @@ async def _with_namesakes(matching: Matching, desired: Desired, base_state: Base
     return replace(matching, live={**matching.live, **more})
 
 
-def _desired(request: planner_pb2.CreatePlanRequest, parsed: ParsedPackage, skip: frozenset[Key]) -> Desired:
+def _desired(
+    request: planner_pb2.CreatePlanRequest, parsed: ParsedPackage, stored: StoredPackage, skip: frozenset[Key]
+) -> Desired:
+    objects, lifecycles = tuple(map(object_from_pb, parsed.objects)), stored.lifecycles or parsed.lifecycles
     return Desired(
-        package=Package(tuple(map(object_from_pb, parsed.objects)), tuple(parsed.header.sources)),
-        skip=skip,
+        package=Package(objects, tuple(parsed.header.sources), lifecycles),
+        skip=skip | stored.untouched,
         is_end=request.HasField("destroy"),
         secret_keys=frozenset(request.secret_keys),
         options=request.options,

@@ -66,7 +66,8 @@ def _content(
     yield {"inventory": len(inventory)}
     for entry in inventory:
         labels = [label.name for label in entry.associations]
-        yield [*entry.key, entry.resource_id, entry.origin.value, labels, entry.policy]
+        own_policy = [entry.own_policy] if entry.own_policy else []
+        yield [*entry.key, entry.resource_id, entry.origin.value, labels, entry.policy, *own_policy]
 
 
 def _step_content(step: Step) -> list[object]:

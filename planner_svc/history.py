@@ -122,7 +122,11 @@ def kept_package(
         forgotten = {item.key: item for item in desired.package.objects if desired.skips(item.key)}
         unknown = unknown | (forgotten.keys() - objects.keys())
         objects = forgotten | objects
-    return KeptPackage(tuple(objects[key] for key in sorted(objects)), frozenset(unknown))
+    lifecycles = desired.package.lifecycles
+    if desired.keeps_others and not lifecycles:
+        # The objects that stay keep what their package says.
+        lifecycles = previous.lifecycles
+    return KeptPackage(tuple(objects[key] for key in sorted(objects)), frozenset(unknown), lifecycles=lifecycles)
 
 
 def _as_applied(item: Object, associations: tuple[Key, ...]) -> Object:

@@ -17,7 +17,7 @@ from planner_svc.nameless_stack import Candidate, chosen
 from planner_svc.platform_check import check
 from planner_svc.sharing.ownership import ResourceHolders
 from planner_svc.snapshots import snapshot_package
-from planner_svc.stored_package import StoredPackage
+from planner_svc.stored_package import StoredPackage, read_revision
 from planner_svc.unresolved import unresolved
 from services.core.check import PlatformCheck
 from services.core.errors import PkgerError, RequestInvalid, StackNotFound
@@ -47,7 +47,6 @@ from services.rpc.convert.objects import (
     target_to_pb,
     violation_to_pb,
 )
-from services.rpc.convert.packages import declarations_from_pb, installed_from_pb
 from services.rpc.paging import pages
 from services.rpc.parsed_package import ParsedPackage, parse_package
 from services.rpc.resources import (
@@ -202,23 +201,7 @@ class PlanInputs:
         }
 
     async def _revision(self, stack: object_pb2.StackRef, number: int) -> StoredPackage:
-        request = stack_pb2.GetRevisionRequest(stack=stack, number=number, unmasked=True)
-        header, objects = stack_pb2.Revision(), stack_pb2.RevisionObjects()
-        packages: list[InstalledPackage] = []
-        async for answer in self._stack.stream(StackServiceStub(self._stack.channel).GetRevision, request):
-            header.MergeFrom(answer.revision)
-            objects.MergeFrom(answer.objects)
-            packages += map(installed_from_pb, answer.packages.packages)
-        untouched = frozenset(map(key_from_pb, objects.untouched))
-        declarations = {key_from_pb(each.key): declarations_from_pb(each) for each in objects.shared}
-        return StoredPackage(
-            header.sources,
-            list(objects.objects),
-            untouched,
-            bool(header.package_digest),
-            tuple(packages),
-            declarations,
-        )
+        return await read_revision(self._stack, stack, number)
 
     async def base_state(self, header: stack_pb2.Stack) -> BaseState:
         """

@@ -46,7 +46,7 @@ from services.core.model import (
     by_key,
 )
 from services.engine.outcome import Failed
-from services.kinds.policy import max_deletes, resolved
+from services.kinds.policy import NO_OWN_POLICY, max_deletes, read_own, resolved
 from services.packages.package_text import NOTHING_KEPT, KeptPackage
 
 
@@ -213,23 +213,26 @@ def _inventory(
         for key, match in matching.matches.items()
         if match.is_removal or (match.desired and match.live is None) or key in replaced
     }
-    entries = [
-        entry._replace(
-            associations=tuple(sorted(recorded_labels(entry, matching) - detached)),
-            # A protected entry stays and gets the policy of this apply; another one that is kept has its own policy.
-            policy=resolved(stack.policy, key).text
-            if key in matching.protected_entries or not (desired.options.keep_others or desired.skips_entry(entry))
-            else entry.policy,
-        )
-        for key, entry in matching.untouched.items()
-    ]
+    declared = {
+        each.recorded: matching.own_policies.get(each.key, NO_OWN_POLICY) for each in matching.protected_replacements
+    }
+    entries = []
+    for key, recorded in matching.untouched.items():
+        entry = recorded._replace(associations=tuple(sorted(recorded_labels(recorded, matching) - detached)))
+        # A protected entry stays and gets the policy of this apply; another one that is kept has its own policy.
+        if key in matching.protected_entries or not (desired.options.keep_others or desired.skips_entry(recorded)):
+            own = declared[key] if key in declared else read_own(recorded.own_policy)
+            entries.append(entry._replace(policy=resolved(stack.policy, key, own).text, own_policy=own.text))
+        else:
+            entries.append(entry)
     for key, match in matching.matches.items():
         if match.desired:
             is_new = match.live is None or key in replaced
             resource_id = "" if match.live is None or is_new else match.live.id
             origin = Origin.CREATED if is_new else match.origin
-            labels, policy = _recorded_associations(desired, matching, match), resolved(stack.policy, key).text
-            entries.append(InventoryEntry(key, resource_id, origin, labels, policy=policy))
+            labels, policy = _recorded_associations(desired, matching, match), matching.policy(stack, key).text
+            own_policy = matching.own_policies[key].text if key in matching.own_policies else ""
+            entries.append(InventoryEntry(key, resource_id, origin, labels, policy=policy, own_policy=own_policy))
     return tuple(sorted(entries, key=_key))
 
 

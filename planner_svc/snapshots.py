@@ -54,4 +54,5 @@ def package_of(snapshot: VerifiedSnapshot) -> StoredPackage:
         list(objects_to_pb(package.objects).objects),
         package.untouched | left_out,
         has_package=True,
+        lifecycles=package.lifecycles,
     )

@@ -1,6 +1,7 @@
 """Warnings of a plan: effects that a user may not expect."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from planner_svc.matching.desired import Desired
 from planner_svc.matching.match import Matching, ProtectedReplacement
@@ -22,6 +23,10 @@ from services.kinds.comparing import loss_of
 from services.kinds.policy import max_deletes, protecting_override, resolved
 
 _SHOWN_FIELDS = 5
+_SHOWN_OBJECTS = 5
+
+_LAX = {"drift": "ignore", "on_remove": "delete", "on_delete": "cleanup", "adopt": "if_unmanaged"}
+"""The values of fields that are less careful than the others."""
 
 
 def warnings_of(
@@ -38,6 +43,7 @@ def warnings_of(
         *_releases(matching, desired),
         *_protections(matching, desired),
         *_lost_protections(matching, stack),
+        *_own_policies(matching, stack),
         *(_keeping(key, loss) for key, loss in protected_data.items()),
         *_lost_before(desired, steps, platform),
         *_side_effects(steps, matching),
@@ -96,7 +102,7 @@ def _lost_protections(matching: Matching, stack: StackRecord) -> list[str]:
     texts = []
     for key, match in sorted(matching.matches.items()):
         recorded = match.recorded
-        if match.desired is None or recorded is None or recorded.key == key or resolved(stack.policy, key).protect:
+        if match.desired is None or recorded is None or recorded.key == key or matching.policy(stack, key).protect:
             continue
         if override := protecting_override(stack.policy, recorded.key):
             texts.append(
@@ -104,6 +110,27 @@ def _lost_protections(matching: Matching, stack: StackRecord) -> list[str]:
                 " the policy does not match the new key; extend its match"
             )
     return texts
+
+
+def _own_policies(matching: Matching, stack: StackRecord) -> list[str]:
+    """Warnings about policies of packages and objects: without a stack, or less careful than that of their stack."""
+    if not matching.own_policies:
+        return []
+    if not stack.is_kept:
+        count = len(matching.own_policies)
+        objects = "1 object" if count == 1 else f"{count:,} objects"
+        return [f"the package has policies for {objects}, which have no effect without a stack"]
+    laxer: dict[tuple[str, str, str], list[Key]] = {}
+    for key in sorted(matching.own_policies.keys() & matching.matches.keys()):
+        policy, of_stack = asdict(matching.policy(stack, key)), asdict(resolved(stack.policy, key))
+        for field, value in _LAX.items():
+            if policy[field] == value != of_stack[field]:
+                laxer.setdefault((field, value, of_stack[field]), []).append(key)
+    return [
+        f"the package says {field}: {value}, laxer than {of_stack} of the stack, for "
+        + listed(list(map(str, keys)), _SHOWN_OBJECTS, noun="objects")
+        for (field, value, of_stack), keys in laxer.items()
+    ]
 
 
 def _keeping(key: Key, loss: DataLoss) -> str:

@@ -1,13 +1,15 @@
 """
-Answers cases about the drift of one resource.
+Answers cases about the policy of one object, and about the drift of one resource.
 
 The recorded cases can also be compared by the program beside them:
-``../shared/golden/lifecycle/compare.py --only drift --keys status,fields -- python tests/lifecycle_adapter.py``.
+``../shared/golden/lifecycle/compare.py --only policy -- python tests/lifecycle_adapter.py``, and
+``--only drift --keys status,fields``.
 """
 
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from planner_svc.drift.three_way import Presence, Side, fields_of, status_of
 from services.core.drift import DriftStatus
+from services.core.model import Key
 from services.kinds.comparing import comparable
 from services.kinds.format.canonical import spec_of
+from services.kinds.policy import OwnPolicy, resolved
 
 _FOUND = {"present": Presence.THERE, "gone": Presence.GONE, "unreadable": Presence.UNREADABLE}
 
@@ -27,6 +31,13 @@ def _side(spec: Mapping[str, Any] | None, labels: list[str], set_paths: list[str
     # Without a kind, as the cases do not use the field names that packages have for some kinds.
     value = None if spec is None else comparable("", spec_of(dict(spec)), set_paths).value
     return Side(value, frozenset(labels))
+
+
+def policy(case: Mapping[str, Any]) -> dict[str, Any]:
+    """The policy of an object, in the form of the recorded cases."""
+    own = OwnPolicy(case.get("package", {}), case["lifecycle"])
+    found = resolved(case["stack"], Key(case["kind"], case["name"]), own)
+    return asdict(found) | {"ignore": list(found.ignore)}
 
 
 def drift(case: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,7 +55,10 @@ def drift(case: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+_ANSWERS = {"policy": policy, "drift": drift}
+
 if __name__ == "__main__":
     for line in iter(sys.stdin.readline, ""):
         asked = json.loads(line)
-        print(json.dumps(drift(asked["input"]) if asked["suite"] == "drift" else {"skip": True}), flush=True)
+        answer = _ANSWERS.get(asked["suite"])
+        print(json.dumps(answer(asked["input"]) if answer else {"skip": True}), flush=True)

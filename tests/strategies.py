@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from services.core import model
 from services.kinds.format.canonical import canonical_text, spec_of
+from services.kinds.policy import OwnPolicy
+from services.packages.lifecycle import read_lifecycle
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=12)
 """Names as users may write them, never empty."""
@@ -43,6 +45,32 @@ locations = st.builds(model.Location, words, st.integers(0, 10_000), st.integers
 
 written_values = st.builds(model.WrittenValue, words, json_values.map(canonical_text))
 
+_pointers = st.lists(st.sampled_from(["/description", "/a/*/b", "/associations/red"]), max_size=3)
+
+policies = st.fixed_dictionaries(
+    {},
+    optional={
+        "drift": st.sampled_from(["ignore", "report", "revert"]),
+        "recreate_deleted": st.booleans(),
+        "on_remove": st.sampled_from(["delete", "orphan"]),
+        "on_delete": st.sampled_from(["cleanup", "orphan"]),
+        "adopted_on_delete": st.sampled_from(["delete", "orphan"]),
+        "adopt": st.sampled_from(["never", "if_unmanaged"]),
+        "protect": st.booleans(),
+        "ignore": _pointers,
+    },
+)
+"""Policies of objects, as packages and objects say them."""
+
+policy_texts = policies.map(lambda policy: canonical_text(policy) if policy else "")
+
+lifecycles: st.SearchStrategy[dict[str, str]] = st.just({}) | policies.map(
+    lambda policy: {"": read_lifecycle("pkger/v1", {"name": "example"}, {"policy": policy}).text}
+)
+"""At most one Lifecycle document, of a package that is not installed."""
+
+own_policies = st.builds(OwnPolicy, policies, policies)
+
 objects = st.builds(
     model.Object,
     keys,
@@ -52,12 +80,14 @@ objects = st.builds(
     st.lists(env_references, max_size=2).map(tuple),
     st.lists(written_values, max_size=2).map(tuple),
     st.none() | locations,
+    policy_texts,
 )
 
 packages = st.builds(
     model.Package,
     st.lists(objects, unique_by=lambda item: item.key, max_size=4).map(tuple),
     st.lists(words, max_size=3).map(tuple),
+    lifecycles,
 )
 
 positions = st.builds(model.Position, st.integers(0, 10_000), st.integers(0, 500))
@@ -93,7 +123,16 @@ resources = st.builds(
 
 origins = st.sampled_from(model.Origin)
 
-entries = st.builds(model.InventoryEntry, keys, resource_ids, origins, label_lists, st.booleans())
+entries = st.builds(
+    model.InventoryEntry,
+    keys,
+    resource_ids,
+    origins,
+    label_lists,
+    st.booleans(),
+    policy_texts,
+    own_policies.map(lambda own: own.text),
+)
 
 inventories = st.lists(
     entries, unique_by=(lambda entry: entry.key, lambda entry: (entry.key.kind, entry.resource_id)), max_size=12

@@ -10,7 +10,7 @@ from planner_svc.matching.match import Match, Matching
 from services.core.model import Key, PlatformTraits, Spec, StackRecord
 from services.kinds.comparing import differences as spec_differences
 from services.kinds.format.canonical import spec_of
-from services.kinds.policy import ignores, resolved
+from services.kinds.policy import ignores
 
 EVERYTHING = ""
 """The pointer to the whole spec."""
@@ -24,12 +24,12 @@ Segments = Sequence[str]
 
 def with_ignored(matching: Matching, stack: StackRecord) -> Matching:
     """*matching*, where the ignored fields of a desired object have their live values."""
-    if not stack.policy:
+    if not matching.has_policies(stack):
         return matching
     changed = {
         key: _with_live_fields(match, ignored, matching)
         for key, match in matching.matches.items()
-        if match.desired and match.live and (ignored := resolved(stack.policy, key).ignore)
+        if match.desired and match.live and (ignored := matching.policy(stack, key).ignore)
     }
     return replace(matching, matches={**matching.matches, **changed})
 

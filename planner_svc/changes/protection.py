@@ -8,18 +8,18 @@ from planner_svc.matching.desired import Desired
 from planner_svc.matching.match import Matching, ProtectedReplacement
 from services.core.model import FieldChange, Key, PlatformTraits, Spec, StackRecord
 from services.engine.outcome import Failed
-from services.kinds.policy import read, resolved
+from services.kinds.policy import read
 
 
 def protected_keys(matching: Matching, stack: StackRecord) -> set[Key]:
     """The keys of the matches whose resource is protected, by the policy of now or of the last apply."""
     kept = {entry.key for entry in stack.resources if read(entry.policy).protect}
-    if not (kept or stack.policy):
+    if not (kept or matching.has_policies(stack)):
         return set()
     return {
         key
         for key, match in matching.matches.items()
-        if key in kept or match.live_key in kept or resolved(stack.policy, key).protect
+        if key in kept or match.live_key in kept or matching.policy(stack, key).protect
     }
 
 

@@ -36,4 +36,5 @@ def compose(
     if violations or merging.differing:
         return CompositionProblems(violations, merging.differing)
     sources = dict.fromkeys(source for each in components for source in each.package.sources)
-    return Composition(Package(merging.objects, tuple(sources)), merging.declarations)
+    lifecycles = {each.name: text for each in components for text in each.package.lifecycles.values()}
+    return Composition(Package(merging.objects, tuple(sources), lifecycles), merging.declarations)

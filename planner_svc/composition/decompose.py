@@ -7,7 +7,7 @@ from planner_svc.composition.full_names import names_any, package_of, renamed
 from planner_svc.composition.model import Component
 from services.core.model import Key, Object, Package
 from services.kinds.registry import family_and_name
-from services.packages.package_text import KeptPackage
+from services.packages.package_text import Declaration, KeptPackage
 
 
 def decompose(kept: KeptPackage, dropped: Collection[Key] = ()) -> dict[str, Component]:
@@ -25,7 +25,7 @@ def decompose(kept: KeptPackage, dropped: Collection[Key] = ()) -> dict[str, Com
     """
     dropped_names = {family_and_name(key) for key in dropped}
     objects: defaultdict[str, list[Object]] = defaultdict(list)
-    labels: dict[tuple[str, Key], tuple[Key, ...]] = {}
+    declared: dict[tuple[str, Key], Declaration] = {}
     own_names: defaultdict[str, dict[tuple[str, str], str]] = defaultdict(dict)
     for item in kept.objects:
         declarations = kept.declarations.get(item.key, ())
@@ -34,7 +34,7 @@ def decompose(kept: KeptPackage, dropped: Collection[Key] = ()) -> dict[str, Com
         for each in declarations:
             package = package_of(each.key.name)
             objects[package].append(item)
-            labels[package, item.key] = each.labels
+            declared[package, item.key] = each
             own_names[package][family_and_name(item.key)] = each.key.name
     shared: dict[tuple[str, str], list[str]] = {
         family_and_name(key): [key.name, *(each.key.name for each in declarations if each.key != key)]
@@ -46,10 +46,11 @@ def decompose(kept: KeptPackage, dropped: Collection[Key] = ()) -> dict[str, Com
         name_of = _names_in(shared, own_names[installed.name], requires, dropped_names)
         items = [renamed(item, name_of) if _concerns(item, shared) else item for item in objects[installed.name]]
         for place, item in enumerate(objects[installed.name]):
-            declared = labels.get((installed.name, item.key))
-            if declared is not None:
-                items[place] = items[place]._replace(associations=declared)
-        components[installed.name] = Component(installed.name, Package(tuple(items)), requires)
+            if declaration := declared.get((installed.name, item.key)):
+                items[place] = items[place]._replace(associations=declaration.labels, lifecycle=declaration.lifecycle)
+        document = kept.lifecycles.get(installed.name)
+        whole = Package(tuple(items), lifecycles={"": document} if document else {})
+        components[installed.name] = Component(installed.name, whole, requires)
     return components
 
 

@@ -62,11 +62,11 @@ def merged(
     differing = []
     shared_names = {family_and_name(item.key) for group in groups for item in group}
     declarations: dict[Key, tuple[Declaration, ...]] = {
-        item.key: (Declaration(item.key, item.associations),) for item in objects if names_any(item, shared_names)
+        item.key: (_declaration(item),) for item in objects if names_any(item, shared_names)
     }
     for first, *others in groups:
         members = sorted((first, *others), key=lambda item: item.key)
-        declarations |= {first.key: tuple(Declaration(each.key, each.associations) for each in members)}
+        declarations |= {first.key: tuple(map(_declaration, members))}
         for other in others:
             declarations.pop(other.key, None)
         for other in others:
@@ -80,6 +80,10 @@ def merged(
                 differing.append(SharedDifference(first.key, other.key, fields))
             by_key[first.key] = with_both(item, equal)
     return Merging(tuple(by_key.values()), tuple(differing), declarations)
+
+
+def _declaration(item: Object) -> Declaration:
+    return Declaration(item.key, item.associations, item.lifecycle)
 
 
 def _with_equal_names(objects: Iterable[Object], platform: PlatformTraits) -> list[list[Object]]:

@@ -35,7 +35,7 @@ from services.core.model import (
 from services.engine.outcome import Failed
 from services.kinds.comparing import comparable, differences
 from services.kinds.format.canonical import canonical_text
-from services.kinds.policy import resolved
+from services.kinds.policy import read_own, resolved
 from services.kinds.registry import KINDS, family_and_name
 from services.packages.package_text import KeptPackage
 
@@ -189,7 +189,7 @@ def reports_of(facts: DriftInput, prepared: Mapping[Key, Spec | Failed] = Mappin
 
 
 def _report(entry: InventoryEntry, facts: DriftInput, prepared: Spec | Failed | None) -> ResourceDrift:
-    key, policy = entry.key, resolved(facts.stack.policy, entry.key)
+    key, policy = entry.key, resolved(facts.stack.policy, entry.key, read_own(entry.own_policy))
     item, baseline = facts.objects.get(key), facts.baselines.get(key)
     live = facts.live.resources.get((key.kind, entry.resource_id))
     is_ignored = policy.drift == "ignore"

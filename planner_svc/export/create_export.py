@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from pkger.planner.v1 import planner_pb2
 
@@ -10,11 +11,13 @@ from planner_svc.export.doubts import Doubts, doubts_of
 from planner_svc.export.inputs import ExportReader, own_names
 from planner_svc.export.naming import Recorded, names_of
 from planner_svc.export.objects import Exported, export_objects, in_order
+from planner_svc.export.own_policies import lifecycles_of
 from planner_svc.export.request import ExportSelection, wanted_from_pb
 from planner_svc.export.selection import Selection, Warned, kinds_to_list, select
 from services.core.errors import ResourceNotFound
 from services.core.model import PlatformTraits, Resource, ResourceKey, StackRecord, Target
 from services.kinds.registry import KINDS
+from services.packages.lifecycle import document_of
 from services.rpc.convert.objects import new_target_from_pb
 from services.syntax.writer import Writer
 
@@ -44,12 +47,16 @@ async def gather_export(request: planner_pb2.ExportPackageRequest, reader: Expor
     Raises:
         PkgerError: There is no export; planner.proto lists the reasons.
     """
-    stack = (await reader.stack(request.stack))[1] if request.HasField("stack") else None
+    header, stack = await reader.stack(request.stack) if request.HasField("stack") else (None, None)
     target = stack.target if stack else new_target_from_pb(request.target)
     platform = await reader.traits(target)
     gathered = await gather_resources(wanted_from_pb(request, platform), stack, target, platform, reader)
     own = own_names(stack) if stack else {}
-    exported = await asyncio.to_thread(export_selection, writer, gathered, own, platform)
+    has_packages = bool(header and header.package_count)
+    lifecycles = lifecycles_of(stack, has_packages=has_packages) if stack else {}
+    exported = await asyncio.to_thread(export_selection, writer, gathered, own, platform, lifecycles)
+    if stack and not has_packages and (document := await reader.lifecycle(stack)):
+        exported.lifecycle = writer.document(document_of(document))
     exported.warnings = [*gathered.doubts, *exported.warnings]
     return exported
 
@@ -124,7 +131,11 @@ async def _doubts(
 
 
 def export_selection(
-    writer: Writer, gathered: GatheredResources, own: Mapping[ResourceKey, str], platform: PlatformTraits
+    writer: Writer,
+    gathered: GatheredResources,
+    own: Mapping[ResourceKey, str],
+    platform: PlatformTraits,
+    lifecycles: Mapping[ResourceKey, str] = MappingProxyType({}),
 ) -> Exported:
     """
     The objects of the *gathered* resources and all warnings about them, except doubts.
@@ -134,13 +145,14 @@ def export_selection(
         gathered: The resources.
         own: The names that the exported stack has for its resources.
         platform: The platform.
+        lifecycles: The policies of the objects of those resources that have one.
 
     Raises:
         RequestInvalid: A new display name is invalid or taken.
     """
     selection = gathered.selection
     names = names_of(gathered.nameable, own, gathered.recorded)
-    exported = export_objects(selection.chosen.values(), names, platform, writer)
+    exported = export_objects(selection.chosen.values(), names, platform, writer, lifecycles)
     renamed = [
         _renamed(selection.chosen[key].resource, own[key], names[key])
         for key in selection.chosen.keys() & own.keys()

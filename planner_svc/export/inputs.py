@@ -6,6 +6,7 @@ from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 
 from planner_svc.export.naming import Recorded
+from planner_svc.stored_package import read_revision
 from services.core.check import PlatformCheck
 from services.core.errors import ServiceUnavailable
 from services.core.model import PlatformTraits, Resource, ResourceKey, StackRecord, Target
@@ -32,6 +33,18 @@ class ExportReader:
         """
         header, entries = await read_stack(self._stack, stack)
         return header, stack_from_pb(header, entries)
+
+    async def lifecycle(self, stack: StackRecord) -> str:
+        """
+        The Lifecycle document of the current revision of a stack without packages, as canonical JSON; empty: none.
+
+        Raises:
+            RevisionNotFound: The stack has changed, and does not retain this revision.
+        """
+        if not stack.package_digest:
+            return ""
+        revision = await read_revision(self._stack, object_pb2.StackRef(id=stack.id), stack.revision)
+        return revision.lifecycles.get("", "")
 
     async def traits(self, target: Target) -> PlatformTraits:
         """

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
+
+import orjson
 
 from planner_svc.export.request import NamedResource
 from planner_svc.export.selection import Chosen, Warned
@@ -26,12 +29,14 @@ class Exported:
     A package made from resources.
 
     Attributes:
+        lifecycle: The text of the Lifecycle document before them; empty: there is none.
         documents: The text of each object, in the order of kinds and then of names.
         kinds: The kind of each.
         warnings: Warnings about resources that are left out, or that the package does not reproduce exactly.
         secret_keys: Keys of the secrets that it refers to.
     """
 
+    lifecycle: str = ""
     documents: list[str] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
     warnings: list[Warned] = field(default_factory=list)
@@ -49,6 +54,7 @@ class WrittenObject(NamedTuple):
         fields: The spec as a source has it.
         labels: The names of its labels, sorted.
         secret_keys: Keys of the secrets that it refers to.
+        lifecycle: Its policy, as canonical JSON; empty: it has none.
     """
 
     resource: Resource
@@ -57,6 +63,7 @@ class WrittenObject(NamedTuple):
     fields: Mapping[str, Any]
     labels: Sequence[str]
     secret_keys: frozenset[str]
+    lifecycle: str = ""
 
     def document(self) -> dict[str, Any]:
         """The object as a source has it."""
@@ -66,7 +73,8 @@ class WrittenObject(NamedTuple):
         return {
             "apiVersion": API_VERSIONS[0],
             "kind": self.key.kind,
-            "metadata": {"name": self.key.name},
+            "metadata": {"name": self.key.name}
+            | ({"lifecycle": orjson.loads(self.lifecycle)} if self.lifecycle else {}),
             "spec": dict(sorted(spec.items())),
         }
 
@@ -94,7 +102,11 @@ class _Package:
 
 
 def export_objects(
-    chosen: Iterable[Chosen], names: Mapping[ResourceKey, str], platform: PlatformTraits, writer: Writer
+    chosen: Iterable[Chosen],
+    names: Mapping[ResourceKey, str],
+    platform: PlatformTraits,
+    writer: Writer,
+    lifecycles: Mapping[ResourceKey, str] = MappingProxyType({}),
 ) -> Exported:
     """
     Write *chosen* resources as the objects of one package.
@@ -104,13 +116,14 @@ def export_objects(
         names: The metadata.name of each.
         platform: The platform; specs that it treats as equal give no warning.
         writer: Writes each object.
+        lifecycles: The policies of the objects of those resources that have one.
 
     Raises:
         RequestInvalid: A new display name is invalid or taken.
     """
     exported = Exported()
     documents: list[tuple[int, str, str, str]] = []
-    for each in written_objects(chosen, names, platform, exported.warnings):
+    for each in written_objects(chosen, names, platform, exported.warnings, lifecycles):
         exported.secret_keys |= each.secret_keys
         # Written at once, as the text takes less memory than the value that it is made from.
         document = writer.document(each.document())
@@ -122,7 +135,11 @@ def export_objects(
 
 
 def written_objects(
-    chosen: Iterable[Chosen], names: Mapping[ResourceKey, str], platform: PlatformTraits, warnings: list[Warned]
+    chosen: Iterable[Chosen],
+    names: Mapping[ResourceKey, str],
+    platform: PlatformTraits,
+    warnings: list[Warned],
+    lifecycles: Mapping[ResourceKey, str] = MappingProxyType({}),
 ) -> Iterator[WrittenObject]:
     """
     The objects of *chosen* resources, one by one, in an order in which each comes after those that it refers to.
@@ -132,6 +149,7 @@ def written_objects(
         names: As for ``export_objects``.
         platform: As for ``export_objects``.
         warnings: Gets the warnings about them.
+        lifecycles: As for ``export_objects``.
 
     Raises:
         RequestInvalid: A new display name is invalid or taken.
@@ -141,7 +159,8 @@ def written_objects(
     for each in sorted(chosen, key=lambda item: _order(item, names)):
         resource = each.resource
         try:
-            yield _written(each, names[resource.kind, resource.id], package, platform, warnings)
+            written = _written(each, names[resource.kind, resource.id], package, platform, warnings)
+            yield written._replace(lifecycle=lifecycles.get((resource.kind, resource.id), ""))
         except _LeftOut as reason:
             warnings.append(_warned(resource, f"{reason}, so it is left out", str(reason)))
 

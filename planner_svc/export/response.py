@@ -30,7 +30,8 @@ async def make_export(
     """
     writer = _writer(request)
     exported = await gather_export(request, reader, writer)
-    return _messages(exported, writer.joined(exported.documents))
+    documents = [*filter(None, [exported.lifecycle]), *exported.documents]
+    return _messages(exported, writer.joined(documents))
 
 
 def _writer(request: planner_pb2.ExportPackageRequest) -> Writer:

@@ -5,6 +5,7 @@ The export of a stack as a package of a revision: a plan of it is made without p
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from pkger.journal.v1 import planning_pb2
 
@@ -12,6 +13,7 @@ from planner_svc.export.create_export import GatheredResources, gather_resources
 from planner_svc.export.inputs import ExportReader, own_names
 from planner_svc.export.naming import names_of
 from planner_svc.export.objects import WrittenObject, written_objects
+from planner_svc.export.own_policies import lifecycles_of
 from planner_svc.export.request import ExportSelection
 from planner_svc.export.selection import Chosen
 from planner_svc.package_stack.refusals import refuse_export
@@ -52,7 +54,8 @@ async def store_export(
     refuse_export(header)
     platform = await reader.traits(stack.target)
     gathered = await gather_resources(ExportSelection(None, ()), stack, stack.target, platform, reader)
-    exported = await asyncio.to_thread(stack_package, gathered, own_names(stack), platform)
+    lifecycles, document = lifecycles_of(stack, has_packages=False), await reader.lifecycle(stack)
+    exported = await asyncio.to_thread(stack_package, gathered, own_names(stack), platform, lifecycles, document)
     text = await asyncio.to_thread(package_text, exported.package)
     digest = text_digest(text)
     await plans.attach(digest, text)
@@ -67,7 +70,11 @@ async def store_export(
 
 
 def stack_package(
-    gathered: GatheredResources, own: Mapping[ResourceKey, str], platform: PlatformTraits
+    gathered: GatheredResources,
+    own: Mapping[ResourceKey, str],
+    platform: PlatformTraits,
+    lifecycles: Mapping[ResourceKey, str] = MappingProxyType({}),
+    document: str = "",
 ) -> StackPackage:
     """
     The package of a stack.
@@ -79,13 +86,15 @@ def stack_package(
         gathered: The resources of the stack, and those that they refer to.
         own: The names that the stack has for its resources.
         platform: The platform.
+        lifecycles: The policies of the objects of those resources that have one.
+        document: The Lifecycle document of the stack; empty: it has none.
     """
     names = {**names_of(gathered.nameable, own, gathered.recorded), **own}
     warnings = [*gathered.selection.warnings]
     chosen = gathered.selection.chosen
     members = [_with_own_labels(each, own) for key, each in chosen.items() if key in own or key[0] != LABEL]
     objects, untouched, secret_keys = list[Object](), set[Key](), set[str]()
-    for each in written_objects(members, names, platform, warnings):
+    for each in written_objects(members, names, platform, warnings, lifecycles):
         objects.append(_object(each))
         if (each.resource.kind, each.resource.id) in own:
             secret_keys |= each.secret_keys
@@ -96,7 +105,8 @@ def stack_package(
         for each in warnings
         if each.obstacle and (each.kind, each.id) in own
     }
-    return StackPackage(KeptPackage(tuple(objects), frozenset(untouched)), frozenset(secret_keys), left_out)
+    package = KeptPackage(tuple(objects), frozenset(untouched), lifecycles={"": document} if document else {})
+    return StackPackage(package, frozenset(secret_keys), left_out)
 
 
 def _with_own_labels(chosen: Chosen, own: Mapping[ResourceKey, str]) -> Chosen:
@@ -107,7 +117,7 @@ def _with_own_labels(chosen: Chosen, own: Mapping[ResourceKey, str]) -> Chosen:
 
 def _object(written: WrittenObject) -> Object:
     labels = tuple(Key(LABEL, label) for label in written.labels)
-    return Object(written.key, API_VERSIONS[0], written.spec, labels)
+    return Object(written.key, API_VERSIONS[0], written.spec, labels, lifecycle=written.lifecycle)
 
 
 def _left_out(key: Key, obstacle: str) -> planning_pb2.LeftOutResource:

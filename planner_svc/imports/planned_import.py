@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from planner_svc.composition.own_policies import own_policies
 from planner_svc.imports.live_resources import LiveResource
 from planner_svc.matching.match import entries_of
 from services.core.errors import KindUnsupported, RequestInvalid
-from services.core.model import Key, Object, PlatformTraits, ResourceKey, StackRecord
+from services.core.model import Key, Object, Package, PlatformTraits, ResourceKey, StackRecord
 from services.core.text_lists import listed
 from services.kinds.registry import family_of, kinds_of
 
@@ -39,12 +40,14 @@ class ObjectImport(NamedTuple):
         status: Whether its resource is added.
         resources: The resources with the display name, sorted by kind and id; of a recorded object, the recorded one if
             it exists.
+        own_policy: What package and object say themselves, as ``OwnPolicy.text`` writes it.
     """
 
     key: Key
     display_name: str
     status: ImportStatus
     resources: Sequence[LiveResource] = ()
+    own_policy: str = ""
 
 
 _Name = tuple[str, str]
@@ -91,7 +94,7 @@ def refuse_missing_names(objects: Iterable[Object], missing: Iterable[str]) -> N
 
 
 def plan_import(
-    objects: Iterable[Object],
+    package: Package,
     stack: StackRecord,
     live: Iterable[LiveResource],
     platform: PlatformTraits,
@@ -100,7 +103,7 @@ def plan_import(
     Find the resource that an import adds for each object: the only one with its display name, if no stack owns it.
 
     Args:
-        objects: The objects of the package.
+        package: The package.
         stack: The record.
         live: All resources of the kinds of ``kinds_to_list``.
         platform: Its rules for names.
@@ -108,7 +111,7 @@ def plan_import(
     Returns:
         One result for each object, sorted by key.
     """
-    display_names = {item.key: item.spec.display_name for item in objects}
+    display_names = {item.key: item.spec.display_name for item in package.objects}
     recorded = {
         key: (entry.key.kind, entry.resource_id)
         for key, entry in entries_of(display_names.keys(), stack.resources).items()
@@ -120,12 +123,14 @@ def plan_import(
         by_name[_name(each.kind, each.display_name, platform)].append(each)
     names = {key: _name(key.kind, name, platform) for key, name in display_names.items() if key not in recorded}
     counts = Counter(names.values())
-    return [
+    own = own_policies(package, {})
+    imports = [
         _recorded(key, display_names[key], recorded[key], by_key)
         if key in recorded
         else _by_name(key, display_names[key], by_name.get(names[key], []), counts[names[key]])
         for key in sorted(display_names)
     ]
+    return [each._replace(own_policy=own[each.key].text) if each.key in own else each for each in imports]
 
 
 def _name(kind: str, display_name: str, platform: PlatformTraits) -> _Name:

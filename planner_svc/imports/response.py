@@ -17,7 +17,7 @@ from planner_svc.imports.planned_import import (
 from planner_svc.inputs import PlanInputs
 from services.core.errors import RequestInvalid
 from services.core.masking import masked
-from services.core.model import Target
+from services.core.model import Package, Target
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.objects import key_fields, new_target_from_pb, object_from_pb
 from services.rpc.parts import cut
@@ -61,10 +61,11 @@ async def find_imports(
         violations = object_pb2.Violations(violations=parsed.violations)
         return (planner_pb2.PlanImportResponse(violations=part) for part in cut(violations))
     objects = [*map(object_from_pb, parsed.objects)]
+    package = Package(tuple(objects), lifecycles=parsed.lifecycles)
     refuse_missing_names(objects, parsed.missing_env_refs)
     platform = await reader.traits(stack.target)
     live = await _live(stack.target, kinds_to_list(objects, platform), reader)
-    imports = await asyncio.to_thread(plan_import, objects, stack, live, platform)
+    imports = await asyncio.to_thread(plan_import, package, stack, live, platform)
     object_imports = planner_pb2.ObjectImports(objects=map(_import_to_pb, imports))
     return (planner_pb2.PlanImportResponse(imports=part) for part in cut(object_imports))
 
@@ -96,4 +97,5 @@ def _import_to_pb(object_import: ObjectImport) -> planner_pb2.ObjectImport:
         display_name=masked(object_import.display_name),
         status=_STATUS.number(object_import.status),
         resources=map(_resource_to_pb, object_import.resources),
+        own_policy_json=object_import.own_policy,
     )

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from planner_svc.composition.own_policies import own_policies
 from planner_svc.matching.desired import Desired
 from planner_svc.matching.key_changes import key_changes
 from planner_svc.matching.name_index import NameIndex, holders_of, taken_by_object, taken_by_resources
@@ -23,7 +24,7 @@ from services.core.model import (
     by_key,
 )
 from services.engine.list_scope import listed_whole
-from services.kinds.policy import resolved
+from services.kinds.policy import NO_OWN_POLICY, OwnPolicy, Policy, resolved
 from services.kinds.registry import KINDS, family_and_name, family_of
 
 
@@ -175,6 +176,7 @@ class Matching:
         name_conflicts: Errors of the objects whose name several resources have, then of objects that claim the resource
             of another object.
         suspended_labels: The untouched labels of suspended packages that are live: they are attached all the same.
+        own_policies: What the package and its objects say themselves, of objects of which anything is said.
     """
 
     matches: Mapping[Key, Match]
@@ -186,6 +188,15 @@ class Matching:
     protected_replacements: Sequence[ProtectedReplacement] = ()
     name_conflicts: Sequence[NameTaken] = ()
     suspended_labels: frozenset[Key] = frozenset()
+    own_policies: Mapping[Key, OwnPolicy] = field(default_factory=dict)
+
+    def policy(self, stack: StackRecord, key: Key) -> Policy:
+        """The policy of the object *key* of the package."""
+        return resolved(stack.policy, key, self.own_policies.get(key, NO_OWN_POLICY))
+
+    def has_policies(self, stack: StackRecord) -> bool:
+        """Whether any object may have another policy than the default."""
+        return bool(stack.policy or self.own_policies)
 
     @property
     def is_anything_protected(self) -> bool:
@@ -358,6 +369,7 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
         _renamed(matches),
         protected,
         name_conflicts=name_conflicts,
+        own_policies=own_policies(desired.package, desired.packages.declarations if desired.packages else {}),
         suspended_labels=_suspended_labels(desired, untouched, by_id),
     )
 
@@ -491,8 +503,8 @@ def refuse_adoptions(matching: Matching, stack: StackRecord) -> None:
     Raises:
         NameTaken: Names the first such resource.
     """
-    for match in matching.adopted if stack.policy else ():
-        if match.live and match.desired and resolved(stack.policy, match.key).adopt == "never":
+    for match in matching.adopted if matching.has_policies(stack) else ():
+        if match.live and match.desired and matching.policy(stack, match.key).adopt == "never":
             raise taken_by_resources(match.key, match.desired.spec.display_name, [match.live])
 
 

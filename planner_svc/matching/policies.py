@@ -3,17 +3,18 @@
 from dataclasses import replace
 
 from services.core.model import InventoryEntry, Origin, StackRecord
-from services.kinds.policy import Policy, read, resolved
+from services.kinds.policy import Policy, read, read_own, resolved
 
 
 def policy_of_leaving(stack: StackRecord, entry: InventoryEntry) -> Policy:
     """
     The policy of an entry whose object left the package, or whose stack is uninstalled.
 
-    The entry is protected if the policy of the stack protects it now, or did so at the last apply. Hence a protected
-    resource is deleted in two applies: the first one lifts the protection, the second one deletes.
+    It is resolved from the policy of the stack now, and from what package and object said when they had the object. The
+    entry is protected if that protects it, or did so at the last apply. Hence a protected resource is deleted in two
+    applies: the first one lifts the protection, the second one deletes.
     """
-    policy = resolved(stack.policy, entry.key)
+    policy = resolved(stack.policy, entry.key, read_own(entry.own_policy))
     return replace(policy, protect=policy.protect or read(entry.policy).protect)
 
 

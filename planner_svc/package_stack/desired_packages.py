@@ -233,7 +233,7 @@ def _components(
             components.append(
                 Component(
                     name,
-                    Package(objects, tuple(package.header.sources)),
+                    Package(objects, tuple(package.header.sources), package.lifecycles),
                     frozenset(each.name for each in version.requires),
                     tuple(map(package_reference_from_pb, package.package_references)),
                 )

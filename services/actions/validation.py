@@ -31,7 +31,7 @@ LARGEST_DEFINITION = 256 * 1024
 _KINDS = tuple(DefinitionKind)
 _ENVELOPE_FIELDS = ("apiVersion", "kind", "metadata", "spec")
 _METADATA_FIELDS = ("name", "labels")
-_PACKAGE_KINDS = ACCEPTED | {"Package"}
+_PACKAGE_KINDS = ACCEPTED | {"Package", "Lifecycle"}
 """The kinds of objects of packages, manifests included."""
 
 _CONFIG_MAP_FIELDS = ("data",)

@@ -202,6 +202,7 @@ class Object(NamedTuple):
         env_references: Its references to environment values.
         written: The fields whose value in the source differs from the spec, sorted by pointer.
         location: Its first character in its source; None if unknown. It is not part of the content.
+        lifecycle: The policy in its ``metadata.lifecycle``, as canonical JSON; empty: it has none.
     """
 
     key: Key
@@ -211,14 +212,24 @@ class Object(NamedTuple):
     env_references: tuple[EnvReference, ...] = ()
     written: tuple[WrittenValue, ...] = ()
     location: Location | None = None
+    lifecycle: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """Objects with unique keys, in the order of their sources."""
+    """
+    Objects with unique keys, in the order of their sources.
+
+    Attributes:
+        objects: The objects.
+        sources: The names of their sources.
+        lifecycles: ``Lifecycle`` documents as canonical JSON, by the installed packages that have them; the document of
+            a package that is not installed has an empty name.
+    """
 
     objects: tuple[Object, ...]
     sources: tuple[str, ...] = ()
+    lifecycles: Mapping[str, str] = field(default_factory=dict)
 
 
 class Severity(Enum):
@@ -415,6 +426,8 @@ class InventoryEntry(NamedTuple):
             resource has not succeeded yet.
         policy: The policy of the object at the last apply that wrote the entry, as ``services.kinds.policy`` writes it;
             empty: the defaults.
+        own_policy: What package and object themselves said then, as ``services.kinds.policy`` writes it; empty:
+            nothing.
     """
 
     key: Key
@@ -423,6 +436,7 @@ class InventoryEntry(NamedTuple):
     associations: tuple[Key, ...] = ()
     is_pending_delete: bool = False
     policy: str = ""
+    own_policy: str = ""
 
     @property
     def object_key(self) -> Key:

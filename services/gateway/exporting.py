@@ -27,6 +27,7 @@ from services.gateway.stack_reading import StackReader
 from services.gateway.threads import off_loop
 from services.gateway.warnings import warning_headers
 from services.kinds.registry import EXPORT_ORDER, family_of, kinds_meant
+from services.packages.lifecycle import KIND as LIFECYCLE
 from services.rpc.convert.objects import target_to_pb
 from services.syntax.writer import JsonWriter, YamlWriter
 
@@ -211,13 +212,17 @@ def _written(
         Problem: A resource that the request names was left out, or two objects have one name.
     """
     named = [each for each in warnings if _is_asked_for(each, resources)]
-    documents = list(map(exported_object, _joined([orjson.loads("".join(part)) for part in parts])))
+    written_parts = [orjson.loads("".join(part)) for part in parts]
+    # At most the part of a stack has one.
+    lifecycles = [each for part in written_parts for each in part if each["kind"] == LIFECYCLE]
+    objects = [[each for each in part if each["kind"] != LIFECYCLE] for part in written_parts]
+    documents = list(map(exported_object, _joined(objects)))
     written = {(document["kind"], document["spec"].get("name")) for document in documents}
     for warning in named:
         if (warning.resource.kind, warning.display_name) not in written:
             raise Problem(Code.UNPROCESSABLE_ENTITY, warning.text)
     writer = YamlWriter() if is_yaml else JsonWriter()
-    return writer.joined([writer.document(document) for document in documents]).encode()
+    return writer.joined([writer.document(document) for document in (*lifecycles, *documents)]).encode()
 
 
 def _joined(parts: Iterable[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:

@@ -47,6 +47,8 @@ class Code(StrEnum):
     KIND_MISSING = "kind-missing"
     LABEL_NOT_FOUND = "label-not-found"
     LABEL_REPEATED = "label-repeated"
+    LIFECYCLE_FIELD_UNKNOWN = "lifecycle-field-unknown"
+    LIFECYCLE_REPEATED = "lifecycle-repeated"
     LIST_EMPTY = "list-empty"
     LIST_INVALID = "list-invalid"
     MANIFEST_REPEATED = "manifest-repeated"
@@ -66,6 +68,7 @@ class Code(StrEnum):
     PACKAGE_NOT_REQUIRED = "package-not-required"
     PACKAGE_NOT_RESOLVED = "package-not-resolved"
     PARAMETER_MISMATCH = "parameter-mismatch"
+    POLICY_VALUE_INVALID = "policy-value-invalid"
     RANGE_REVERSED = "range-reversed"
     REFERENCE_NOT_FOUND = "reference-not-found"
     REQUIREMENT_INVALID = "requirement-invalid"
@@ -131,6 +134,17 @@ def _manifest(spec: str = "", version: str = "1.0.0") -> str:
     """A manifest of that version; *spec* is the YAML of its other fields."""
     head = "apiVersion: pkger/v1\nkind: Package\nmetadata:\n  name: example\nspec:\n"
     return head + "".join(f"  {line}\n" for line in (f"version: {version}", *spec.splitlines()))
+
+
+def _lifecycle(policy: str) -> str:
+    """A Lifecycle document; *policy* has the fields of its policy."""
+    return f"apiVersion: pkger/v1\nkind: Lifecycle\nmetadata:\n  name: example\nspec:\n  policy: {{{policy}}}\n"
+
+
+def _of_policy(about: str, wrong: str, right: str) -> Diagnostic:
+    """A row about the policy of a label."""
+    texts = (_text("Label").replace("metadata:\n", f"metadata:\n  lifecycle: {{{each}}}\n") for each in (wrong, right))
+    return Diagnostic(Severity.ERROR, about, *texts)
 
 
 def _of_manifest(about: str, wrong: str, right: str) -> Diagnostic:
@@ -337,7 +351,7 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
         ),
         Code.FIELD_MISSING: _error("Task", "A required field is missing or null.", "every: 1h", "every: 1h\nquery: x"),
         Code.FIELD_NOT_ACCEPTED: _of_manifest(
-            "The format has the field, and this version does not accept it yet.",
+            "The format has the field or the value, and this version does not accept it yet, or not at this place.",
             "requires: [{name: base, values: {retention: 30d}}]",
             "requires: [{name: base}]",
         ),
@@ -389,6 +403,15 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             "An object is associated with the same label twice.",
             _with_label("associations:\n- {kind: Label, name: fleet}\n- {kind: Label, name: fleet}"),
             _with_label("associations:\n- {kind: Label, name: fleet}"),
+        ),
+        Code.LIFECYCLE_FIELD_UNKNOWN: _of_policy(
+            "A policy, or a Lifecycle document, has no such field.", "protct: true", "protect: true"
+        ),
+        Code.LIFECYCLE_REPEATED: Diagnostic(
+            Severity.ERROR,
+            "An earlier object of the package is its Lifecycle document already.",
+            _lifecycle("protect: true") + "---\n" + _lifecycle("drift: ignore"),
+            _lifecycle("protect: true, drift: ignore"),
         ),
         Code.LIST_EMPTY: _error(
             "Variable",
@@ -491,6 +514,11 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             "The default of a parameter, or the value supplied for it, does not fit its type.",
             _task("many", "int"),
             _task("7", "int"),
+        ),
+        Code.POLICY_VALUE_INVALID: _of_policy(
+            "A field of a policy has a value that it does not take, or a reference; or a policy exceeds a limit.",
+            "drift: fix",
+            "drift: revert",
         ),
         Code.RANGE_REVERSED: _error(
             "CheckThreshold",

@@ -1,49 +1,23 @@
-"""Policies of stacks and objects: their fields, values, defaults and checks (docs/reference/engine.md, "Policies")."""
+"""Policies of stacks, packages and objects: their fields, and how they are resolved (docs/policies.md)."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from services.core.model import Key
 from services.kinds.format.canonical import canonical_text
-from services.kinds.format.shapes import nearest
-from services.kinds.registry import ACCEPTED, kinds_meant
+from services.kinds.registry import kinds_meant
 
 NO_POLICY: Mapping[str, Any] = MappingProxyType({})
 """An empty policy: all defaults apply."""
 
 HISTORY = 20
 """Number of revisions that a stack retains by default."""
-
-_LONGEST_HISTORY = 1000
-
-_MOST_DELETES = 1_000_000
-
-_MOST_OVERRIDES = 100
-_MOST_IGNORED = 200
-"""
-Number of ignored paths in one policy; a rule with several paths counts for each (docs/reference/engine.md, "Policies").
-"""
-
-_LONGEST_GLOB = 200
-
-
-class PolicyInvalidError(ValueError):
-    """
-    A policy is invalid.
-
-    Attributes:
-        field: The field, such as ``overrides[0].drift``; empty: the policy as a whole.
-    """
-
-    def __init__(self, field: str, problem: str) -> None:
-        super().__init__(problem)
-        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +26,8 @@ class Policy:
     The policy of one object, with the defaults.
 
     Attributes:
-        drift: Whether drift of the resource is reported or ignored.
+        drift: Whether drift of the resource is ignored, reported or reverted.
+        recreate_deleted: Whether the resource is created again after it was deleted outside the stack.
         on_remove: Whether the resource is deleted or orphaned when its object leaves the package.
         on_delete: Whether the resource is deleted or orphaned when the stack is uninstalled.
         adopted_on_delete: The same for an adopted resource.
@@ -62,6 +37,7 @@ class Policy:
     """
 
     drift: str = "report"
+    recreate_deleted: bool = False
     on_remove: str = "delete"
     on_delete: str = "cleanup"
     adopted_on_delete: str = "orphan"
@@ -80,18 +56,48 @@ class Policy:
 DEFAULT = Policy()
 """The policy without any setting."""
 
-_WORDS: Mapping[str, tuple[str, ...]] = {
-    "drift": ("ignore", "report"),
-    "on_remove": ("delete", "orphan"),
-    "on_delete": ("cleanup", "orphan"),
-    "adopted_on_delete": ("delete", "orphan"),
-    "adopt": ("never", "if_unmanaged"),
-    "share": ("never", "equal", "always"),
-}
-"""The accepted values of each field."""
 
-_OF_OBJECTS = frozenset({"drift", "on_remove", "on_delete", "adopted_on_delete", "adopt", "protect", "ignore"})
-_OF_STACKS = frozenset({"share", "allow_empty", "history", "max_deletes", "overrides"})
+class OwnPolicy(NamedTuple):
+    """
+    What a package and one of its objects say themselves, below and above the policy of the stack.
+
+    Attributes:
+        of_package: The fields of the ``Lifecycle`` document of the package; in ``ignore`` only pointers, those for this
+            object.
+        of_object: The fields of ``metadata.lifecycle``.
+    """
+
+    of_package: Mapping[str, Any] = NO_POLICY
+    of_object: Mapping[str, Any] = NO_POLICY
+
+    @property
+    def text(self) -> str:
+        """Both layers as canonical JSON, without an empty one; empty when both are."""
+        layers = {name: layer for name, layer in zip(_OWN_LAYERS, self, strict=True) if layer}
+        return canonical_text(layers) if layers else ""
+
+
+_OWN_LAYERS = ("package", "object")
+"""The names of the layers in the text of an ``OwnPolicy``."""
+
+NO_OWN_POLICY = OwnPolicy()
+"""Neither the package nor the object says anything."""
+
+
+class ExplainedField(NamedTuple):
+    """
+    One value of a resolved policy; of ignored fields, one pointer.
+
+    Attributes:
+        field: The field.
+        value: Its value.
+        layers: The layers that say it: ``default``, ``package``, ``stack``, ``overrides[0]`` or ``object``; ``last
+            apply`` for a protection that only the next apply lifts.
+    """
+
+    field: str
+    value: Any
+    layers: tuple[str, ...]
 
 
 def read(text: str) -> Policy:
@@ -102,26 +108,90 @@ def read(text: str) -> Policy:
     return Policy(**{**value, "ignore": tuple(value.get("ignore", ()))})
 
 
-def resolved(stack: Mapping[str, Any], key: Key) -> Policy:
+def read_own(text: str) -> OwnPolicy:
+    """Read what ``OwnPolicy.text`` wrote."""
+    if not text:
+        return NO_OWN_POLICY
+    value = orjson.loads(text)
+    return OwnPolicy(*(value.get(name, NO_POLICY) for name in _OWN_LAYERS))
+
+
+def resolved(stack: Mapping[str, Any], key: Key, own: OwnPolicy = NO_OWN_POLICY) -> Policy:
     """
-    The policy of the object *key*: for each field the last value in defaults, stack and overrides.
+    The policy of the object *key*: for each field the last value in defaults, package, stack, overrides and object.
 
     ``protect`` is true if any of them sets it, and ignored paths are combined.
 
     Args:
-        stack: The policy of the stack, as ``checked`` accepts it.
+        stack: The policy of the stack, as ``policy_reading.checked`` accepts it.
         key: The object.
+        own: What its package and the object itself say.
     """
-    if not stack:
+    if not stack and own == NO_OWN_POLICY:
         return DEFAULT
-    overrides = [each for each in stack.get("overrides", ()) if _matches(each.get("match", {}), key)]
-    layers = [stack, *overrides]
+    fields = combined([layer for _, layer in _layers(stack, key, own)], key)
+    return Policy(**{**fields, "ignore": tuple(fields.get("ignore", ()))})
+
+
+def combined(layers: Iterable[Mapping[str, Any]], key: Key) -> dict[str, Any]:
+    """
+    The fields of objects that *layers* set for the object *key*.
+
+    A later layer wins; ``protect`` is true if any layer sets it, and ignored paths are combined.
+
+    Returns:
+        Only fields that a layer sets; the ignored paths are sorted pointers.
+    """
     fields: dict[str, Any] = {}
+    ignored: set[str] = set()
+    is_protected = False
     for layer in layers:
         fields |= {name: layer[name] for name in layer if name in Policy.__slots__}
-    fields["protect"] = any(layer.get("protect", False) for layer in layers)
-    fields["ignore"] = tuple(sorted({path for layer in layers for path in _paths(layer.get("ignore", ()), key)}))
-    return Policy(**fields)
+        ignored.update(_paths(layer.get("ignore", ()), key))
+        is_protected = is_protected or layer.get("protect", False)
+    if "protect" in fields:
+        fields["protect"] = is_protected
+    fields.pop("ignore", None)
+    return fields | ({"ignore": sorted(ignored)} if ignored else {})
+
+
+def explained(stack: Mapping[str, Any], key: Key, own: OwnPolicy, recorded: Policy = DEFAULT) -> list[ExplainedField]:
+    """
+    The policy that ``resolved`` returns, field by field, with the layers that say each value.
+
+    Args:
+        stack: As for ``resolved``.
+        key: As for ``resolved``.
+        own: As for ``resolved``.
+        recorded: The policy of the last apply, whose protection still holds.
+    """
+    layers = _layers(stack, key, own)
+    policy = resolved(stack, key, own)
+    rows = []
+    for name in Policy.__slots__:
+        if name == "ignore":
+            continue
+        value = getattr(policy, name)
+        if name == "protect" and recorded.protect and not value:
+            rows.append(ExplainedField(name, True, ("last apply",)))
+            continue
+        saying = [layer for layer, fields in layers if fields.get(name) == value and name in fields]
+        # Of layers that override each other, the last one counts.
+        rows.append(ExplainedField(name, value, tuple(saying if name == "protect" else saying[-1:]) or ("default",)))
+    for path in policy.ignore:
+        saying = [layer for layer, fields in layers if path in _paths(fields.get("ignore", ()), key)]
+        rows.append(ExplainedField("ignore", path, tuple(saying)))
+    return rows
+
+
+def _layers(stack: Mapping[str, Any], key: Key, own: OwnPolicy) -> list[tuple[str, Mapping[str, Any]]]:
+    """The layers that hold for the object *key*, each with its name; a later one overrides."""
+    overrides = [
+        (f"overrides[{number}]", each)
+        for number, each in enumerate(stack.get("overrides", ()))
+        if _matches(each.get("match", {}), key)
+    ]
+    return [("package", own.of_package), ("stack", stack), *overrides, ("object", own.of_object)]
 
 
 def protecting_override(stack: Mapping[str, Any], key: Key) -> str:
@@ -136,41 +206,6 @@ def max_deletes(stack: Mapping[str, Any]) -> int | None:
     The limit that the policy of a stack sets on the deletions and updates that lose data in one plan; None: no limit.
     """
     return stack.get("max_deletes")
-
-
-def checked(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """
-    Check the policy of a stack, and return it in normal form.
-
-    Raises:
-        PolicyInvalidError: It has an unknown field or value, contradicts itself, or exceeds a limit.
-    """
-    accepted = dict(_checked(policy, _OF_OBJECTS | _OF_STACKS, ""))
-    _refuse_contradictions(accepted.get("overrides", ()))
-    ignored = sum(map(_rule_count, (accepted, *accepted.get("overrides", ()))))
-    if ignored > _MOST_IGNORED:
-        raise PolicyInvalidError("ignore", f"a policy ignores at most {_MOST_IGNORED} paths, not {ignored:,}")
-    return accepted
-
-
-def _rule_count(layer: Mapping[str, Any]) -> int:
-    return sum(len(rule["paths"]) if isinstance(rule, Mapping) else 1 for rule in layer.get("ignore", ()))
-
-
-def _refuse_contradictions(overrides: Sequence[Mapping[str, Any]]) -> None:
-    """
-    Refuse overrides with equal matches and different values; where matches only overlap, the last override counts.
-
-    Raises:
-        PolicyInvalidError: Two overrides contradict each other; names the second one.
-    """
-    values: dict[tuple[str, str], tuple[int, Any]] = {}
-    for number, override in enumerate(overrides):
-        for field in override.keys() - {"match", "ignore"}:
-            first, value = values.setdefault((canonical_text(override["match"]), field), (number, override[field]))
-            if value != override[field]:
-                problem = f"contradicts overrides[{first}], which matches the same objects: keep one of them"
-                raise PolicyInvalidError(f"overrides[{number}].{field}", problem)
 
 
 def ignores(pattern: str, pointer: str) -> bool:
@@ -192,129 +227,9 @@ def _glob(pattern: str) -> Callable[[str], Any]:
     return re.compile(escaped, re.DOTALL).fullmatch
 
 
-def _paths(rules: Iterable[Any], key: Key) -> Iterator[str]:
+def _paths(rules: Sequence[Any], key: Key) -> Iterator[str]:
     for rule in rules:
         if isinstance(rule, str):
             yield rule
         elif _matches(rule, key):
             yield from rule.get("paths", ())
-
-
-def _checked(policy: Mapping[str, Any], field_names: frozenset[str], field: str) -> Iterator[tuple[str, Any]]:
-    for name, value in policy.items():
-        place = f"{field}.{name}" if field else name
-        if name not in field_names:
-            raise PolicyInvalidError(place, _unknown(name, field_names))
-        match name:
-            case "protect" | "allow_empty":
-                if not isinstance(value, bool):
-                    raise PolicyInvalidError(place, f"{_shown(value)} is neither true nor false")
-                yield name, value
-            case "history":
-                yield name, _number(value, 1, _LONGEST_HISTORY, "number of revisions", place)
-            case "max_deletes":
-                yield name, _number(value, 0, _MOST_DELETES, "number of deletions", place)
-            case "ignore":
-                rules = [
-                    _ignore_rule(rule, f"{place}[{at}]", field_names) for at, rule in enumerate(_listed(value, place))
-                ]
-                yield name, rules
-            case "overrides":
-                overrides = _listed(value, place)
-                if len(overrides) > _MOST_OVERRIDES:
-                    problem = f"a policy has at most {_MOST_OVERRIDES} overrides, not {len(overrides):,}"
-                    raise PolicyInvalidError(place, problem)
-                yield name, [_override(each, f"{place}[{at}]") for at, each in enumerate(overrides)]
-            case _:
-                yield name, _word(value, _WORDS[name], place)
-
-
-def _unknown(name: str, field_names: frozenset[str]) -> str:
-    if name in _OF_STACKS:
-        return "belongs to the policy of a stack, not to an override"
-    alike = nearest(name, sorted(field_names))
-    return f"is no field of a policy{_meant(alike) or '; the fields are ' + ', '.join(sorted(field_names))}"
-
-
-def _word(value: Any, words: Sequence[str], place: str) -> str:
-    if isinstance(value, str) and value in words:
-        return value
-    alike = nearest(value, words) if isinstance(value, str) else ""
-    if value in ("revert", "accept") and "report" in words:
-        raise PolicyInvalidError(place, f"{value} is not accepted: drift is not healed yet; write ignore or report")
-    raise PolicyInvalidError(place, f"{_shown(value)} is none of {', '.join(words)}{_meant(alike)}")
-
-
-def _number(value: Any, least: int, most: int, what: str, place: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise PolicyInvalidError(place, f"{_shown(value)} is no {what} from {least} to {most:,}")
-    return value
-
-
-def _override(value: Any, place: str) -> dict[str, Any]:
-    if not isinstance(value, Mapping) or "match" not in value:
-        raise PolicyInvalidError(place, "an override is a mapping with match, and the fields that hold there")
-    match = _match(value["match"], f"{place}.match", ())
-    fields = {name: item for name, item in value.items() if name != "match"}
-    if not fields:
-        raise PolicyInvalidError(place, "sets nothing: write a field beside match, such as protect: true")
-    return {"match": match, **dict(_checked(fields, _OF_OBJECTS, place))}
-
-
-def _ignore_rule(value: Any, place: str, field_names: frozenset[str]) -> Any:
-    if isinstance(value, Mapping) and "overrides" in field_names:
-        rule = _match(value, place, ("paths",))
-        paths = [
-            _pointer(each, f"{place}.paths[{at}]")
-            for at, each in enumerate(_listed(value.get("paths"), f"{place}.paths"))
-        ]
-        if not paths:
-            raise PolicyInvalidError(f"{place}.paths", "is empty: list the pointers to fields, such as /description")
-        return {**rule, "paths": paths}
-    return _pointer(value, place)
-
-
-def _match(value: Any, place: str, more: Sequence[str]) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise PolicyInvalidError(place, "is no mapping with kind and names")
-    for name in value:
-        if name not in ("kind", "names", *more):
-            raise PolicyInvalidError(
-                f"{place}.{name}", f"is not known here; known are {', '.join(('kind', 'names', *more))}"
-            )
-    selector: dict[str, Any] = {}
-    # An empty kind and an empty list of names are the same as absent ones, as in a message.
-    if (kind := value.get("kind", "")) != "":
-        if kind != "*" and kind not in ACCEPTED:
-            alike = nearest(kind, sorted(ACCEPTED)) if isinstance(kind, str) else ""
-            raise PolicyInvalidError(f"{place}.kind", f"{_shown(kind)} is no kind, and not *{_meant(alike)}")
-        selector["kind"] = kind
-    if names := _listed(value.get("names", ()), f"{place}.names"):
-        if not all(isinstance(name, str) and name for name in names):
-            raise PolicyInvalidError(f"{place}.names", "names are texts that are not empty")
-        if (longest := max(map(len, names), default=0)) > _LONGEST_GLOB:
-            problem = f"a name has at most {_LONGEST_GLOB} characters, not {longest:,}"
-            raise PolicyInvalidError(f"{place}.names", problem)
-        selector["names"] = list(names)
-    return selector
-
-
-def _pointer(value: Any, place: str) -> str:
-    if not isinstance(value, str) or not value.startswith("/") or re.search("~(?![01])", value):
-        raise PolicyInvalidError(place, f"{_shown(value)} is no pointer to a field, such as /description")
-    return value
-
-
-def _listed(value: Any, place: str) -> Sequence[Any]:
-    if not isinstance(value, list | tuple):
-        raise PolicyInvalidError(place, "is no list")
-    return value
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"
-
-
-def _meant(word: str) -> str:
-    return f"; did you mean {word}?" if word else ""

@@ -9,7 +9,8 @@ from services.kinds.format.kind import Kind
 from services.kinds.format.package_names import OF_OTHERS
 from services.kinds.format.plain_reading import PlainReader, plain_reader
 from services.kinds.format.references import Referable
-from services.kinds.format.shapes import UNKNOWN_FIELD, Schema, Text, deprecated
+from services.kinds.format.shapes import UNKNOWN_FIELD, Free, Schema, Text, deprecated
+from services.kinds.policy_reading import policy_schema
 from services.kinds.registry import FAMILY_NAMES, KINDS
 
 API_VERSIONS = ("influxdata.com/v2alpha1", "influxdata.com/v2alpha2")
@@ -28,8 +29,12 @@ class _Name(Referable):
         return {**super().schema(), "pattern": f"^{NAME_FORM}$"}
 
 
+_POLICY = "Policy"
+"""The name of the schema of policies of objects, which all kinds share."""
+
 METADATA = Table(
     Field("name", _Name(), "Identity of the object: 1 to 63 lower-case letters, digits, - or _."),
+    Field("lifecycle", Free({"$ref": f"#/$defs/{_POLICY}"}), "Policy of this object, above that of its stack."),
     required=("name",),
 )
 
@@ -57,7 +62,7 @@ def plain_spec(name: str) -> PlainReader:
 
 def kind_schema(kind: Kind) -> Schema:
     """JSON Schema of an object of one kind."""
-    return {"$schema": DIALECT, "title": kind.name, "description": kind.about, **_object(kind)}
+    return {"$schema": DIALECT, "title": kind.name, "description": kind.about, **_object(kind), "$defs": _policies()}
 
 
 def package_schema() -> Schema:
@@ -79,8 +84,13 @@ def package_schema() -> Schema:
         "properties": {"kind": _kinds()},
         "required": ["apiVersion", "kind"],
         "allOf": by_kind,
-        "$defs": {name: {"description": kind.about, **_object(kind)} for name, kind in sorted(KINDS.items())},
+        "$defs": {name: {"description": kind.about, **_object(kind)} for name, kind in sorted(KINDS.items())}
+        | _policies(),
     }
+
+
+def _policies() -> Schema:
+    return {_POLICY: policy_schema(has_rules=False)}
 
 
 def _kinds() -> Schema:

@@ -11,6 +11,8 @@ from services.kinds.format.fields import Elsewhere, Fault, Fields, Pointer, Rema
 from services.kinds.format.package_names import PACKAGE_NAME_FORM, is_package_name
 from services.kinds.format.shapes import UNKNOWN_FIELD, Free, Schema
 from services.kinds.schema import DIALECT, package_schema
+from services.packages.lifecycle import KIND as LIFECYCLE
+from services.packages.lifecycle import lifecycle_object_schema
 from services.packages.ranges import MAX_RANGE_LENGTH, Range
 from services.packages.versions import MAX_VERSION_LENGTH, ParseProblem, Version
 
@@ -135,19 +137,23 @@ def manifest_schema() -> Schema:
 
 
 def document_schema() -> Schema:
-    """JSON Schema of one document of a YAML source: one object of any kind, a manifest, or nothing."""
+    """JSON Schema of a document of a YAML source: an object, a manifest, a Lifecycle document, or nothing."""
     schema = package_schema()
     kinds = schema["properties"]["kind"]
     own, *families = kinds["anyOf"]
-    of_manifests = {
-        "if": {"type": "object", "properties": {"kind": {"const": KIND}}, "required": ["kind"]},
-        "then": {"$ref": f"#/$defs/{KIND}"},
-    }
+    schemas = {KIND: _object_schema(), LIFECYCLE: lifecycle_object_schema()}
+    by_kind = [
+        {
+            "if": {"type": "object", "properties": {"kind": {"const": kind}}, "required": ["kind"]},
+            "then": {"$ref": f"#/$defs/{kind}"},
+        }
+        for kind in schemas
+    ]
     return {
         **schema,
-        "properties": {"kind": {**kinds, "anyOf": [{"enum": sorted([*own["enum"], KIND])}, *families]}},
-        "allOf": [*schema["allOf"], of_manifests],
-        "$defs": dict(sorted({**schema["$defs"], KIND: _object_schema()}.items())),
+        "properties": {"kind": {**kinds, "anyOf": [{"enum": sorted([*own["enum"], *schemas])}, *families]}},
+        "allOf": [*schema["allOf"], *by_kind],
+        "$defs": dict(sorted({**schema["$defs"], **schemas}.items())),
     }
 
 

@@ -1,6 +1,6 @@
 """
 A package as the text that revisions retain: a line of canonical JSON for each installed package, sorted by name, then
-one for each object, sorted by key.
+one for each Lifecycle document, sorted by package, then one for each object, sorted by key.
 
 It contains the applied objects only: no environment values, no positions in sources, and nothing that can be computed
 from the objects. Equal packages have equal texts.
@@ -28,10 +28,12 @@ class Declaration(NamedTuple):
         key: The full name that the object has in this package.
         labels: The full names of the labels that the package declares, sorted; of a label that several packages
             declare, the one that this package names.
+        lifecycle: The policy in ``metadata.lifecycle`` in this package, as canonical JSON; empty: it has none.
     """
 
     key: Key
     labels: tuple[Key, ...]
+    lifecycle: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,14 @@ class KeptPackage:
             *objects*, as other objects refer to them.
         packages: The installed packages, sorted by name; none in a stack without packages.
         declarations: The declarations of objects that several packages declare, or that name such objects, by key.
+        lifecycles: The Lifecycle documents, as ``Package`` has them.
     """
 
     objects: tuple[Object, ...]
     untouched: frozenset[Key] = frozenset()
     packages: tuple[InstalledPackage, ...] = ()
     declarations: Mapping[Key, tuple[Declaration, ...]] = field(default_factory=dict)
+    lifecycles: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def applied(self) -> dict[Key, Object]:
@@ -70,7 +74,8 @@ def package_text(package: KeptPackage) -> str:
     }
     lines = object_lines | {key: canonical_text(_of_key(key, True)) for key in package.untouched - object_lines.keys()}
     installed = [canonical_text(_installed(each)) for each in sorted(package.packages, key=lambda each: each.name)]
-    return "".join(f"{line}\n" for line in (*installed, *(lines[key] for key in sorted(lines))))
+    documents = [_document_line(name, package.lifecycles[name]) for name in sorted(package.lifecycles)]
+    return "".join(f"{line}\n" for line in (*installed, *documents, *(lines[key] for key in sorted(lines))))
 
 
 def read_package(text: str) -> KeptPackage:
@@ -79,11 +84,15 @@ def read_package(text: str) -> KeptPackage:
     packages: list[InstalledPackage] = []
     untouched: set[Key] = set()
     declarations: dict[Key, tuple[Declaration, ...]] = {}
+    lifecycles: dict[str, str] = {}
     # Not splitlines: other line breaks may stand unescaped in JSON text.
     for line in text.split("\n")[:-1]:
         value = orjson.loads(line)
         if "package" in value:
             packages.append(_package(value))
+            continue
+        if "document" in value:
+            lifecycles[value["of"]] = canonical_text(value["document"])
             continue
         key = Key(value["kind"], value["name"])
         if value.get("untouched"):
@@ -92,22 +101,33 @@ def read_package(text: str) -> KeptPackage:
             objects.append(_object(key, value))
         if "declared" in value:
             declarations[key] = tuple(
-                Declaration(Key(key.kind, name), tuple(Key(LABEL, label) for label in labels))
-                for name, labels in value["declared"]
+                Declaration(Key(key.kind, name), tuple(Key(LABEL, label) for label in labels), *lifecycle)
+                for name, labels, *lifecycle in value["declared"]
             )
-    return KeptPackage(tuple(objects), frozenset(untouched), tuple(packages), declarations)
+    return KeptPackage(tuple(objects), frozenset(untouched), tuple(packages), declarations, lifecycles)
 
 
 def _line(item: Object, is_untouched: bool, declarations: Sequence[Declaration]) -> str:
     fields = _of_key(item.key, is_untouched) | {"apiVersion": item.api_version}
     if declarations:
-        fields["declared"] = [[each.key.name, [label.name for label in each.labels]] for each in declarations]
+        fields["declared"] = [_declared(each) for each in declarations]
     if item.associations:
         fields["associations"] = [label.name for label in item.associations]
     if item.written:
         fields["written"] = [[each.pointer, each.text] for each in item.written]
+    if item.lifecycle:
+        fields["lifecycle"] = orjson.loads(item.lifecycle)
     # The text of a spec is canonical already; reading it again would take most of the time of a large plan.
     return f'{canonical_text(fields)[:-1]},"spec":{item.spec.text}}}'
+
+
+def _declared(declaration: Declaration) -> list[object]:
+    labels = [label.name for label in declaration.labels]
+    return [declaration.key.name, labels, *([declaration.lifecycle] if declaration.lifecycle else [])]
+
+
+def _document_line(package: str, document: str) -> str:
+    return f'{{"document":{document},"of":{canonical_text(package)}}}'
 
 
 def _installed(package: InstalledPackage) -> dict[str, object]:
@@ -166,4 +186,5 @@ def _object(key: Key, value: dict[str, object]) -> Object:
         Spec(canonical_text(spec), spec["name"], spec),
         tuple(Key(LABEL, name) for name in associations),
         written=tuple(WrittenValue(pointer, text) for pointer, text in written),
+        lifecycle=canonical_text(value["lifecycle"]) if "lifecycle" in value else "",
     )

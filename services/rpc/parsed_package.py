@@ -39,6 +39,11 @@ class ParsedPackage:
     manifest: manifest_pb2.Manifest | None = None
     package_references: list[parser_pb2.PackageReference] = field(default_factory=list)
 
+    @property
+    def lifecycles(self) -> dict[str, str]:
+        """Its Lifecycle document, as ``services.core.model.Package`` has it."""
+        return {"": self.header.lifecycle_json} if self.header.lifecycle_json else {}
+
     def add(self, message: parser_pb2.ParsePackageResponse, pieces: list[str]) -> None:
         """Add a message of the response; pieces of the summary are appended to *pieces*."""
         match message.WhichOneof("part"):

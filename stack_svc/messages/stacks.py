@@ -110,6 +110,10 @@ def revision_parts_to_pb(
         objects=map(object_fields, package.objects),
         untouched=map(key_fields, sorted(package.untouched)),
         shared=(declarations_to_pb(key, each) for key, each in sorted(package.declarations.items())),
+        lifecycles=(
+            stack_pb2.PackageLifecycle(package=name, document_json=text)
+            for name, text in sorted(package.lifecycles.items())
+        ),
     )
     for item in objects.objects if is_shown else ():
         item.spec_json = masked(item.spec_json)

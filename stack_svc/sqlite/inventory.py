@@ -78,10 +78,12 @@ class SqliteInventory:
         # An upsert keeps the row, and with it the baseline that refers to it.
         self._db.conn.executemany(
             """
-            INSERT INTO inventory (stack, kind, name, platform, org, resource_id, origin, associations, state, policy)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO inventory (stack, kind, name, platform, org, resource_id, origin, associations, state, policy,
+                own_policy)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (stack, kind, name) DO UPDATE SET resource_id = excluded.resource_id, origin = excluded.origin,
-                associations = excluded.associations, state = excluded.state, policy = excluded.policy
+                associations = excluded.associations, state = excluded.state, policy = excluded.policy,
+                own_policy = excluded.own_policy
             """,
             [
                 (
@@ -94,13 +96,15 @@ class SqliteInventory:
                     orjson.dumps(list(map(list, entry.associations))).decode(),
                     "PENDING_DELETE" if entry.is_pending_delete else "PRESENT",
                     entry.policy or "{}",
+                    entry.own_policy or "{}",
                 )
                 for entry in sorted(entries, key=lambda entry: entry.key)
             ],
         )
 
 
-_COLUMNS = "kind, name, resource_id, origin, associations, state = 'PENDING_DELETE', NULLIF(policy, '{}')"
+_COLUMNS = """kind, name, resource_id, origin, associations, state = 'PENDING_DELETE', NULLIF(policy, '{}'),
+    NULLIF(own_policy, '{}')"""
 
 
 def _entries(rows: Iterable[Any]) -> list[InventoryEntry]:
@@ -112,6 +116,7 @@ def _entries(rows: Iterable[Any]) -> list[InventoryEntry]:
             tuple(Key(*label) for label in orjson.loads(labels)),
             bool(is_pending_delete),
             policy or "",
+            own_policy or "",
         )
-        for kind, name, resource_id, origin, labels, is_pending_delete, policy in rows
+        for kind, name, resource_id, origin, labels, is_pending_delete, policy, own_policy in rows
     ]

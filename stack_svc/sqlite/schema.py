@@ -76,6 +76,7 @@ CREATE TABLE inventory (
     associations TEXT NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('PRESENT', 'PENDING_DELETE')),
     policy TEXT NOT NULL,
+    own_policy TEXT NOT NULL,
     PRIMARY KEY (stack, kind, name)
 );
 
@@ -367,7 +368,8 @@ the table.
     the order of insertion: ids are inserted in random order, so in a table that is ordered by its primary key each
     write of the journal would rewrite most of it.
 ``inventory``
-    ``associations`` is a JSON list of [kind, name]; ``policy`` is the policy under which the entry was recorded.
+    ``associations`` is a JSON list of [kind, name]; ``policy`` is the policy under which the entry was recorded,
+    and ``own_policy`` what package and object themselves said then; both are JSON objects.
 ``baselines``
     Removed with their entries. ``refs`` is a JSON list of [pointer, kind, id], ``missing_labels`` one of [kind, name].
 ``drift_checks``

@@ -31,6 +31,12 @@ FILES = {
     "three.yml": LABEL % "#000002",
     "policy.yml": "protect: true\nignore:\n  - {kind: Task, paths: [/description]}\n",
     "none.yml": "protcet: true\n",
+    "policies.yml": "apiVersion: pkger/v1\nkind: Lifecycle\nmetadata: {name: p}\n"
+    + "spec: {policy: {on_remove: orphan}}\n---\n"
+    + LABEL.replace("sensors", "probes").replace(
+        "{name: l}", "{name: l, lifecycle: {drift: ignore, ignore: [/description]}}"
+    )
+    % "#000001",
     "empty.yml": "",
     "twice.yml": "protect: true\nprotect: false\n",
     "list.yml": "- protect\n",
@@ -76,6 +82,12 @@ CASES: dict[str, list[str]] = {
     "import-nowhere": ["stacks", "import", "s", "Label", "nowhere"],
     "forget-json": ["stacks", "forget", "s", "Label:l", "-o", "json"],
     "history-at-last": ["stacks", "history", "s"],
+    "apply-policies": ["apply", "policies.yml", "--stack", "p", "--yes"],
+    "policy-explain": ["stacks", "policy", "p", "--explain", "Label:l"],
+    "policy-explain-json": ["stacks", "policy", "p", "--explain", "Label:l", "-o", "json"],
+    "policy-explain-gone": ["stacks", "policy", "p", "--explain", "Label:m"],
+    "policy-explain-no-key": ["stacks", "policy", "p", "--explain", "Label"],
+    "policy-explain-and-set": ["stacks", "policy", "p", "--explain", "Label:l", "--set", "protect=true"],
 }
 """Commands in the order in which they run, on one store; ID is the id of the label."""
 

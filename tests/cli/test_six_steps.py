@@ -44,6 +44,7 @@ async def take(env: Mapping[str, str], file: Path) -> None:
         "is_pending_delete": False,
         "lacks_baseline": False,
         "policy_json": "",
+        "own_policy_json": "",
     }
     assert records[2] == records[1]
     assert json.loads(records[3])["resources"] == first["resources"]

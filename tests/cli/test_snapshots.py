@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.apply.packages import LABEL, a_rule, an_endpoint, an_object, text
 from tests.cli.command import at_terminal, environment, parts, pkger
@@ -98,3 +99,20 @@ async def test_secrets_of_a_restore_are_asked_for_and_no_plan_is_left(services: 
         ("NotificationEndpointSlack", "chat"),
         ("NotificationRule", "r"),
     ]
+
+
+async def test_a_saved_snapshot_says_what_the_package_said(services: Cluster, tmp_path: Path) -> None:
+    document = {
+        "apiVersion": "pkger/v1",
+        "kind": "Lifecycle",
+        "metadata": {"name": "x"},
+        "spec": {"policy": {"on_delete": "orphan"}},
+    }
+    label = {**LABEL, "metadata": {**LABEL["metadata"], "lifecycle": {"protect": True}}}
+    await services.apply(text(document, label), stack="s")
+    snapshot = await keep_snapshot(services, await stored_export(services, "s"))
+    env = environment(tmp_path, services.addresses)
+    saved = await pkger("snapshots", "save", snapshot, env=env)
+    assert (saved.code, saved.err) == (0, "")
+    written, item = yaml.safe_load_all(saved.out)
+    assert (written, item["metadata"]) == (document, label["metadata"])

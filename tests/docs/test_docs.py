@@ -304,10 +304,11 @@ def test_the_page_on_blueprints_has_every_field() -> None:
 @pytest.mark.slow
 async def test_the_commands_of_the_page_on_policies_roll_back(services: Cluster, tmp_path: Path) -> None:
     env = environment(tmp_path, services.addresses)
-    applied, back, policy = [await run(block, env) for block in blocks(ROOT / "docs" / "policies.md", "sh")]
+    applied, back, policy, explained = [await run(block, env) for block in blocks(ROOT / "docs" / "policies.md", "sh")]
     assert "- Bucket fleet-raw" in applied
     assert "rollback of 1" in back
     assert "protect: true" in policy
+    assert "protect            true          overrides[0]" in explained
 
 
 @pytest.mark.slow

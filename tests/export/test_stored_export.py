@@ -1,10 +1,12 @@
 """The stored export of a stack, and plans of the snapshot that has it (planning.proto, StoreExport)."""
 
 import itertools
+import json
 import secrets
 from typing import Any
 
 import pytest
+import yaml
 from google.protobuf.duration_pb2 import Duration
 from hypothesis import given, settings
 from pkger.driver.v1 import driver_pb2
@@ -12,6 +14,7 @@ from pkger.journal.v1 import journal_pb2, planning_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.journal.v1.planning_pb2_grpc import PlanningServiceStub
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import policy_pb2, stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
@@ -294,3 +297,56 @@ async def test_a_restore_needs_a_stack(services: Cluster) -> None:
         await services.plan(stack_ref=object_pb2.StackRef(id=16 * "0"), snapshot="sha256:" + 64 * "0")
     with pytest.raises(StackNotFound):
         await stored_export(services, "gone")
+
+
+SAYING: list[dict[str, Any]] = [
+    {
+        "apiVersion": "pkger/v1",
+        "kind": "Lifecycle",
+        "metadata": {"name": "x"},
+        "spec": {"policy": {"on_delete": "orphan", "ignore": [{"kind": "Task", "paths": ["/status"]}]}},
+    },
+    {**LABEL, "metadata": {**LABEL["metadata"], "lifecycle": {"protect": True}}},
+]
+
+
+async def own_policies(services: Cluster, stack: str, org: str) -> list[str]:
+    """What package and objects say, by the record of a stack."""
+    return [each.own_policy_json for each in (await services.record(stack, org)).resources]
+
+
+async def test_a_restored_stack_is_treated_as_its_package_said(services: Cluster) -> None:
+    org = secrets.token_hex(8)
+    await services.apply(text(*SAYING), stack="s", org=org)
+    said = await own_policies(services, "s", org)
+    assert said == ['{"object":{"protect":true},"package":{"on_delete":"orphan"}}']
+    exported = await stored_export(services, "s", org)
+    snapshot = await keep_snapshot(services, exported)
+    assert (await services.plan(stack="s", org=org, snapshot=snapshot)).no_change
+    await services.apply(text(LABEL), stack="s", org=org)
+    assert await own_policies(services, "s", org) == [""]
+    await restore(services, snapshot, "s", org)
+    assert await own_policies(services, "s", org) == said
+    assert (await stored_export(services, "s", org)).package_digest == exported.package_digest
+
+
+@pytest.mark.parametrize("encoding", [parser_pb2.ENCODING_YAML, parser_pb2.ENCODING_JSON])
+async def test_an_export_that_is_applied_again_says_what_the_package_said(
+    services: Cluster, encoding: parser_pb2.Encoding.ValueType
+) -> None:
+    org = secrets.token_hex(8)
+    await services.apply(text(*SAYING), stack="s", org=org)
+    exported = await services.export("s", org, encoding=encoding)
+    is_json = encoding == parser_pb2.ENCODING_JSON
+    documents = json.loads(exported.text) if is_json else list(yaml.safe_load_all(exported.text))
+    assert documents[0] == SAYING[0]
+    assert exported.header.object_count == 1
+    plan = await services.plan(exported.text, stack="s", org=org)
+    assert plan.no_change
+
+
+async def test_an_export_of_a_stack_that_says_nothing_has_no_document(services: Cluster) -> None:
+    org = secrets.token_hex(8)
+    await services.apply(text(LABEL), stack="s", org=org)
+    [document] = yaml.safe_load_all((await services.export("s", org)).text)
+    assert (document["kind"], document["metadata"]) == ("Label", {"name": "lucid_einstein"})

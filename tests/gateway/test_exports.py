@@ -93,6 +93,25 @@ async def test_an_export_that_is_applied_changes_nothing(services: Cluster, tmp_
         assert (await services.newest_operation()).result.no_change
 
 
+async def test_an_export_says_what_the_template_said(services: Cluster, tmp_path: Path) -> None:
+    document = {
+        "apiVersion": "pkger/v1",
+        "kind": "Lifecycle",
+        "metadata": {"name": "x"},
+        "spec": {"policy": {"drift": "ignore"}},
+    }
+    bucket = a_bucket("a", "first")
+    protected = {**bucket, "metadata": {"name": "a", "lifecycle": {"protect": True}}}
+    async with gateway(settings(tmp_path), services) as address, client(address) as http:
+        org = (await ids(http))["example"]
+        body = {"orgID": org, "template": {"contents": [protected, document]}}
+        async with http.post(APPLY, json=body) as answer:
+            stack = (await answer.json())["stackID"]
+        _, text, _ = await export(http, {"stackID": stack})
+        written, item = json.loads(text)
+        assert (written, item["metadata"]) == (document, protected["metadata"])
+
+
 def test_clients_that_prefer_yaml_get_it() -> None:
     assert all(map(wants_yaml, ("application/x-yaml", "text/yml", "text/html, application/yaml;q=0.5")))
     others = ("", "*/*", "application/json", "text/yml;q=0.1, application/json", "application/yaml;q=0", "x;q=z")

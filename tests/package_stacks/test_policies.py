@@ -1,13 +1,16 @@
 """What policies and adoption mean for resources whose package leaves, or drops them."""
 
+import json
 from typing import Any
 
 import pytest
+import yaml
 
 from services.core.errors import NameTaken
 from tests.applier.drifting import drift
 from tests.applier.history import check_history
 from tests.applier.test_policies import set_policy
+from tests.applier.world import SUCCEEDED
 from tests.apply.packages import an_object
 from tests.drivers.client import create
 from tests.package_stacks.client import Client, a_label, change_words, step_words
@@ -177,3 +180,80 @@ async def test_a_protected_bucket_that_a_version_drops_is_shared_again(client: C
     await check_history(client.case)
     assert (await drift(client.case)).differences == {}
     assert (await client.plan("update-all")).no_change
+
+
+def a_document(**policy: Any) -> dict[str, Any]:
+    """The document of a package that says *policy*."""
+    return {"apiVersion": "pkger/v1", "kind": "Lifecycle", "metadata": {"name": "x"}, "spec": {"policy": policy}}
+
+
+def protected(item: dict[str, Any]) -> dict[str, Any]:
+    """*item* with a policy that protects it."""
+    return {**item, "metadata": {**item["metadata"], "lifecycle": {"protect": True}}}
+
+
+async def own_policies(client: Client) -> dict[str, Any]:
+    """What packages and objects say, by the name of the object; without objects of which nothing is said."""
+    record = (await client.look()).record
+    assert record
+    entries = {each.key.name: each.own_policy_json for each in record.resources}
+    return {name: json.loads(text) for name, text in entries.items() if text}
+
+
+async def test_each_package_says_how_its_own_objects_are_treated(client: Client) -> None:
+    rule = {"kind": "Bucket", "names": ["web"], "paths": ["/description"]}
+    objects = {
+        "p": [a_document(on_delete="orphan", ignore=[rule]), an_object("Bucket", "web", "web"), a_label("p")],
+        "d": [a_document(drift="ignore"), protected(a_label("d"))],
+    }
+    await client.publish("p 1.0.0", "d 1.0.0", "e 1.0.0", objects=objects)
+    await client.change("install p d")
+    said = {
+        "p.web": {"package": {"on_delete": "orphan", "ignore": ["/description"]}},
+        "p.p": {"package": {"on_delete": "orphan"}},
+        "d.d": {"package": {"drift": "ignore"}, "object": {"protect": True}},
+    }
+    assert await own_policies(client) == said
+    # The packages that stay say what they said.
+    await client.change("install e")
+    assert await own_policies(client) == said
+    [bucket] = await buckets(client)
+    await client.change("uninstall p d")
+    assert await own_policies(client) == {"d.d": said["d.d"]}
+    assert await buckets(client) == [bucket]
+
+
+async def test_a_version_that_says_something_else_is_an_update(client: Client) -> None:
+    objects = {"p@1.0.0": [protected(a_label("p"))], "p@2.0.0": [a_document(drift="ignore"), a_label("p")]}
+    await client.publish("p 1.0.0 | 2.0.0", objects=objects)
+    await client.change("install p@1.0.0")
+    assert await own_policies(client) == {"p.p": {"object": {"protect": True}}}
+    await client.change("install p@2.0.0")
+    assert await own_policies(client) == {"p.p": {"package": {"drift": "ignore"}}}
+    plan = await client.services.plan(stack=client.stack, revision=1, store=True)
+    assert (await client.run(plan)).state == SUCCEEDED
+    assert await own_policies(client) == {"p.p": {"object": {"protect": True}}}
+
+
+async def test_a_resource_of_two_packages_is_protected_if_one_of_them_says_so(client: Client) -> None:
+    objects = {
+        "p": [a_label("shared", display_name="shared")],
+        "q": [protected(a_label("tag", display_name="shared"))],
+    }
+    await client.publish("p 1.0.0", "q 1.0.0", "e 1.0.0", objects=objects)
+    await client.change("install p q")
+    assert await own_policies(client) == {"p.shared": {"object": {"protect": True}}}
+    await client.change("install e")
+    assert await own_policies(client) == {"p.shared": {"object": {"protect": True}}}
+    await client.change("uninstall p")
+    assert await own_policies(client) == {"q.tag": {"object": {"protect": True}}}
+
+
+async def test_an_export_of_packages_has_their_policies_in_its_objects(client: Client) -> None:
+    objects = {"p": [a_document(on_remove="orphan"), protected(a_label("p"))], "d": [a_label("d")]}
+    await client.publish("p 1.0.0", "d 1.0.0", objects=objects)
+    await client.change("install p d")
+    exported = (await client.services.export(stack=client.stack)).text
+    documents = list(yaml.safe_load_all(exported))
+    assert [each["metadata"].get("lifecycle") for each in documents] == [None, {"on_remove": "orphan", "protect": True}]
+    assert {each["kind"] for each in documents} == {"Label"}

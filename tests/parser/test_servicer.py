@@ -204,5 +204,9 @@ async def test_all_kinds_are_listed(parser: Parser) -> None:
 async def test_every_kind_comes_with_its_schema(parser: Parser) -> None:
     answer = await parser.kinds()
     assert {orjson.loads(kind.schema_json)["title"] for kind in answer.kinds} == {kind.name for kind in answer.kinds}
-    assert set(orjson.loads(answer.schema_json)["$defs"]) == {"Package", *(kind.name for kind in answer.kinds)}
+    assert set(orjson.loads(answer.schema_json)["$defs"]) == {
+        *("Package", "Lifecycle", "Policy"),
+        *(kind.name for kind in answer.kinds),
+    }
     assert orjson.loads(answer.manifest_schema_json)["title"] == "Package"
+    assert orjson.loads(answer.lifecycle_schema_json)["title"] == "Lifecycle"

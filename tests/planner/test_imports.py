@@ -7,7 +7,7 @@ import pytest
 from planner_svc.imports.live_resources import LiveResource, Owner, in_order, kinds_named
 from planner_svc.imports.planned_import import ImportStatus, kinds_to_list, plan_import, refuse_missing_names
 from services.core.errors import KindUnsupported, RequestInvalid
-from services.core.model import EnvReference, InventoryEntry, Key, Object, Origin, StackRecord, Target
+from services.core.model import EnvReference, InventoryEntry, Key, Object, Origin, Package, StackRecord, Target
 from services.drivers.embedded.kinds import EMBEDDED
 from tests.planner.world import an_object
 
@@ -19,7 +19,7 @@ def statuses(
     objects: list[Object], *live: LiveResource, stack: StackRecord = STACK
 ) -> dict[str, tuple[str, list[str]]]:
     """The status of each object by name, with the ids of its resources."""
-    found = plan_import(objects, stack, live, EMBEDDED)
+    found = plan_import(Package(tuple(objects)), stack, live, EMBEDDED)
     return {each.key.name: (each.status.value, [live.id for live in each.resources]) for each in found}
 
 
@@ -82,7 +82,7 @@ def test_an_object_of_the_stack_is_recorded_whatever_its_resource_is_called() ->
 
 def test_results_are_sorted_by_key() -> None:
     objects = [an_object("Label", "b"), an_object("Label", "a"), an_object("Bucket", "c")]
-    found = plan_import(objects, STACK, [], EMBEDDED)
+    found = plan_import(Package(tuple(objects)), STACK, [], EMBEDDED)
     assert [(each.key.name, each.status) for each in found] == [
         ("c", ImportStatus.MISSING),
         ("a", ImportStatus.MISSING),

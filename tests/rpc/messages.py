@@ -8,7 +8,8 @@ from services.rpc.convert.objects import object_fields, references_to_pb
 
 def package_to_pb(package: model.Package) -> object_pb2.Package:
     """Translate a package."""
-    return object_pb2.Package(objects=map(object_fields, package.objects), sources=package.sources)
+    objects, lifecycle = map(object_fields, package.objects), package.lifecycles.get("", "")
+    return object_pb2.Package(objects=objects, sources=package.sources, lifecycle_json=lifecycle)
 
 
 def resource_to_pb(resource: model.Resource) -> object_pb2.Resource:

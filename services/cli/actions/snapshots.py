@@ -122,10 +122,11 @@ async def save(typed: str, file: str, environ: Mapping[str, str], quiet: bool) -
         if whole.manifest.media_type != PACKAGE:
             raise CommandFailed(f"snapshot {whole.snapshot.id} has no package: it is {whole.manifest.media_type}")
         [text] = whole.verified_texts()
-        objects = objects_to_pb(read_package(text).applied.values()).objects
+        package = read_package(text)
+        objects = objects_to_pb(package.applied.values()).objects
         is_json = file.lower().endswith(".json")
         request = parser_pb2.RenderPackageRequest(
-            package=object_pb2.Package(objects=objects),
+            package=object_pb2.Package(objects=objects, lifecycle_json=package.lifecycles.get("", "")),
             encoding=parser_pb2.ENCODING_JSON if is_json else parser_pb2.ENCODING_YAML,
         )
         async with parser(environ) as writing:

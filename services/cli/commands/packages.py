@@ -56,7 +56,7 @@ Examples:
 @click.option("--array", "is_array", is_flag=True, help="Schema of a package that is one JSON array of objects.")
 @common_options
 def schema(kind: str, is_array: bool) -> None:
-    """Print the JSON Schema of KIND or Package, the manifest, for editors; without KIND, of an object of any kind."""
+    """Print the JSON Schema of KIND, Package (the manifest) or Lifecycle, for editors; without KIND, of any object."""
     from services.cli.packages.kinds import print_schema
     from services.cli.run_async import run
 

@@ -211,19 +211,24 @@ def roll_back(
     "policy",
     epilog="""\b
 Examples:
-  pkger stacks policy fleet --set protect=true""",
+  pkger stacks policy fleet --set protect=true
+  pkger stacks policy fleet --explain Bucket:raw""",
 )
 @click.argument("name")
 @click.option("-f", "--file", default="", metavar="FILE", help="YAML or JSON file with the whole policy.")
 @click.option(
     "--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Set a field; FIELD= resets it to its default."
 )
+@click.option(
+    "--explain", "object_key", default="", metavar="KIND:NAME", help="Show the policy of one object, by layers."
+)
 @options.target_options
 @common_options
-def stack_policy(name: str, file: str, changes: tuple[str, ...], target: tuple[str, str]) -> None:
+def stack_policy(name: str, file: str, changes: tuple[str, ...], object_key: str, target: tuple[str, str]) -> None:
     """Show or change the policy of stack NAME: its rules for protection, ownership, drift and removal."""
     from services.cli.run_async import run
     from services.cli.stacks.edits import policy
+    from services.cli.stacks.policy_layers import explain_policy
 
     if any("=" not in change for change in changes):
         raise click.BadParameter("write FIELD=VALUE", param_hint="--set")
@@ -232,6 +237,11 @@ def stack_policy(name: str, file: str, changes: tuple[str, ...], target: tuple[s
     fields = [change.partition("=")[0] for change in changes]
     if repeated := [field for field in dict.fromkeys(fields) if fields.count(field) > 1]:
         raise click.UsageError(f"--set {repeated[0]} is given twice")
+    if object_key:
+        if file or changes:
+            raise click.UsageError("--explain shows a policy, and --file and --set change one: use one of them")
+        run(explain_policy(name, _target_message(target), _key(object_key), common().environ(), common().format))
+        return
     run(policy(name, _target_message(target), file, changes, common().environ(), common().format))
 
 

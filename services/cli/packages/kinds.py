@@ -13,19 +13,21 @@ from services.cli.packages.parser import parser
 from services.cli.process.interrupts import Interrupts
 from services.kinds.format.shapes import nearest
 from services.kinds.registry import FAMILY_NAMES, kinds_meant
+from services.packages.lifecycle import KIND as LIFECYCLE
 from services.packages.manifest import KIND as MANIFEST
 from services.rpc.message_json import document_of
 
 
 async def print_schema(kind: str, is_array: bool, environ: Mapping[str, str]) -> None:
     """
-    Print the JSON Schema of a kind or the manifest, or of any object; with *is_array*, of a JSON array of such objects.
+    Print the JSON Schema of a kind, a manifest, a Lifecycle document, or any object; with *is_array*, of a JSON array.
 
     Raises:
         CommandFailed: There is no such kind.
     """
     answer = await _kinds(environ)
-    schemas = {each.name: each.schema_json for each in answer.kinds} | {MANIFEST: answer.manifest_schema_json}
+    schemas = {each.name: each.schema_json for each in answer.kinds}
+    schemas |= {MANIFEST: answer.manifest_schema_json, LIFECYCLE: answer.lifecycle_schema_json}
     if kind in FAMILY_NAMES:
         raise CommandFailed(f"objects of kind {kind} are ignored; write one of {', '.join(kinds_meant(kind))}")
     if kind and kind not in schemas:

@@ -123,7 +123,12 @@ async def _planned(services: Session, request: planner_pb2.PlanImportRequest) ->
 def _to_import(plan: planner_pb2.ObjectImports) -> list[applier_pb2.ResourceImport]:
     """The resources that the import adds, with the names of their objects."""
     return [
-        applier_pb2.ResourceImport(kind=each.key.kind, id=each.resources[0].resource.id, name=each.key.name)
+        applier_pb2.ResourceImport(
+            kind=each.key.kind,
+            id=each.resources[0].resource.id,
+            name=each.key.name,
+            own_policy_json=each.own_policy_json,
+        )
         for each in plan.objects
         if each.status == planner_pb2.IMPORT_STATUS_UNOWNED
     ]

@@ -13,6 +13,8 @@ from services.core import model
 from services.core.errors import RequestInvalid
 from services.core.masking import masked
 from services.kinds.format.canonical import canonical_text, spec_from_text
+from services.kinds.policy_reading import read_policy
+from services.packages.lifecycle import checked_lifecycle
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.policies import policy_from_pb
 from services.rpc.parts import text_bytes
@@ -142,6 +144,7 @@ def object_fields(item: model.Object) -> Any:
         ],
         "written": [{"pointer": place.pointer, "value_json": place.text} for place in item.written],
         "location": location_fields(item.location) if item.location else None,
+        "lifecycle_json": item.lifecycle,
     }
 
 
@@ -172,6 +175,7 @@ def object_from_pb(message: object_pb2.Object, is_checked: bool = True) -> model
         ),
         written=tuple([model.WrittenValue(place.pointer, place.value_json) for place in message.written]),
         location=location_from_pb(message.location) if message.HasField("location") else None,
+        lifecycle=message.lifecycle_json,
     )
 
 
@@ -185,7 +189,7 @@ def object_bytes(item: model.Object) -> int:
         taken += _FRAME + text_bytes(reference.resource_field) + text_bytes(reference.env_key) + values
     for place in item.written:
         taken += 20 + text_bytes(place.pointer) + text_bytes(place.text)
-    return taken + (text_bytes(item.location.source) if item.location else 0)
+    return taken + text_bytes(item.lifecycle) + (text_bytes(item.location.source) if item.location else 0)
 
 
 def objects_to_pb(items: Iterable[model.Object]) -> object_pb2.Objects:
@@ -203,15 +207,40 @@ def package_from_pb(message: object_pb2.Package) -> model.Package:
     objects = []
     for position, item in enumerate(message.objects):
         try:
-            for value in (*(place.value_json for place in item.written), *_env_values(item)):
+            written = (place.value_json for place in item.written)
+            for value in (*written, *_env_values(item), *filter(None, [item.lifecycle_json])):
                 orjson.loads(value)
-            objects.append(object_from_pb(item, is_checked=False))
+            objects.append(object_from_pb(item, is_checked=False)._replace(lifecycle=_lifecycle(item.lifecycle_json)))
         except orjson.JSONDecodeError as error:
             raise RequestInvalid(f"package.objects[{position}]", f"{value[:80]!r} is not JSON: {error}") from None
         except RequestInvalid as error:
             field = f"package.objects[{position}].{error.metadata['field']}"
             raise RequestInvalid(field, error.metadata["problem"]) from None
-    return model.Package(tuple(objects), tuple(message.sources))
+    lifecycles = {"": _document(message.lifecycle_json)} if message.lifecycle_json else {}
+    return model.Package(tuple(objects), tuple(message.sources), lifecycles)
+
+
+def _lifecycle(text: str) -> str:
+    """
+    The policy of an unchecked object, as canonical JSON.
+
+    Raises:
+        RequestInvalid: It is not valid.
+        JSONDecodeError: It is no JSON.
+    """
+    if not text:
+        return ""
+    reading = read_policy(orjson.loads(text), "lifecycle", (), has_rules=False)
+    for fault in reading.faults:
+        raise RequestInvalid("lifecycle_json", fault.reason)
+    return canonical_text(reading.policy) if reading.policy else ""
+
+
+def _document(text: str) -> str:
+    try:
+        return checked_lifecycle(text)
+    except ValueError as error:
+        raise RequestInvalid("package.lifecycle_json", str(error)) from None
 
 
 def _env_values(item: object_pb2.Object) -> Iterable[str]:
@@ -354,6 +383,7 @@ def entry_fields(entry: model.InventoryEntry) -> Any:
         "associations": map(key_fields, entry.associations),
         "is_pending_delete": entry.is_pending_delete,
         "policy_json": entry.policy,
+        "own_policy_json": entry.own_policy,
     }
 
 
@@ -366,6 +396,7 @@ def entry_from_pb(message: object_pb2.InventoryEntry) -> model.InventoryEntry:
         associations=tuple([key_from_pb(label) for label in message.associations]),
         is_pending_delete=message.is_pending_delete,
         policy=message.policy_json,
+        own_policy=message.own_policy_json,
     )
 
 

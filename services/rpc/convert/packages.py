@@ -60,7 +60,9 @@ def declarations_to_pb(key: Key, declarations: Iterable[Declaration]) -> stack_p
     return stack_pb2.SharedObject(
         key=key_to_pb(key),
         declarations=(
-            stack_pb2.ObjectDeclaration(name=each.key.name, labels=[label.name for label in each.labels])
+            stack_pb2.ObjectDeclaration(
+                name=each.key.name, labels=[label.name for label in each.labels], lifecycle_json=each.lifecycle
+            )
             for each in declarations
         ),
     )
@@ -69,7 +71,9 @@ def declarations_to_pb(key: Key, declarations: Iterable[Declaration]) -> stack_p
 def declarations_from_pb(message: stack_pb2.SharedObject) -> tuple[Declaration, ...]:
     """Translate the declarations of an object that several packages declare."""
     return tuple(
-        Declaration(Key(message.key.kind, each.name), tuple(Key(LABEL, name) for name in each.labels))
+        Declaration(
+            Key(message.key.kind, each.name), tuple(Key(LABEL, name) for name in each.labels), each.lifecycle_json
+        )
         for each in message.declarations
     )
 

@@ -7,7 +7,7 @@ from google.protobuf.message import Message
 from pkger.stack.v1 import policy_pb2
 
 from services.core.errors import RequestInvalid
-from services.kinds import policy as policies
+from services.kinds.policy_reading import PolicyInvalidError, checked
 
 
 def policy_to_pb(policy: Mapping[str, Any]) -> policy_pb2.Policy:
@@ -37,8 +37,8 @@ def checked_policy(policy: Mapping[str, Any]) -> dict[str, Any]:
         RequestInvalid: A field or value is not valid; the error names the field.
     """
     try:
-        return policies.checked(policy)
-    except policies.PolicyInvalidError as error:
+        return checked(policy)
+    except PolicyInvalidError as error:
         raise RequestInvalid(f"policy.{error.field}", str(error)) from None
 
 

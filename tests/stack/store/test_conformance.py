@@ -314,15 +314,15 @@ async def test_an_inventory_reads_back_as_it_was_written(store: Store) -> None:
     label = (Key("Label", "ü"), Key("Label", "b"))
     entries = [
         an_entry("one", associations=label, origin=Origin.ADOPTED),
-        an_entry("two", is_pending_delete=True),
-        InventoryEntry(Key("Task", "one"), "id-one", Origin.CREATED),
+        an_entry("two", is_pending_delete=True, own_policy='{"object":{"drift":"ignore"}}'),
+        InventoryEntry(Key("Task", "one"), "id-one", Origin.CREATED, policy='{"protect":true}'),
     ]
     await store.write(lambda tx: tx.inventory.change("s1", HERE, [], entries))
     assert await store.read(lambda tx: tx.inventory.page("s1", FIRST_ENTRY, 9)) == entries
     wanted = [entries[2].key, Key("Task", "none"), entries[0].key]
     found = await store.read(lambda tx: tx.inventory.entries("s1", wanted))
     assert sorted(found) == sorted([entries[0], entries[2]])
-    changed = entries[0]._replace(resource_id="id-three", associations=())
+    changed = entries[0]._replace(resource_id="id-three", associations=(), own_policy='{"package":{"protect":true}}')
     gone = [entries[1].key, Key("Task", "none")]
     await store.write(lambda tx: tx.inventory.change("s1", HERE, gone, [changed]))
     assert await store.read(lambda tx: tx.inventory.page("s1", FIRST_ENTRY, 9)) == [changed, entries[2]]
