@@ -27,6 +27,12 @@ RATIOS = (
     else ()
 )
 
+WAITING = (
+    ("action sets that wait: CPU time of the applier", "of the stack service", *MEMORY)
+    if Path("/proc/self/schedstat").exists()
+    else ()
+)
+
 REVISION = {"apply, everything created": ("its revision, as it is stored",)}
 
 ROWS = [
@@ -76,6 +82,14 @@ ROWS = [
     "of one target",
     "with names like *7*9*",
     "with names like none",
+    "action set: from its request to its first phase",
+    "phases without work, in order",
+    "the same, in actions at the same time",
+    "action set: backup of a stack",
+    "restore, nothing to do",
+    "restore, everything created",
+    "time of it / apply, everything created",
+    *WAITING,
     *(
         row
         for action in ("apply, everything created", "plan, nothing to do", "apply, nothing to do", "uninstall")

@@ -98,8 +98,9 @@ async def test_a_blocked_operation_rolls_back_when_it_is_resumed(
 ) -> None:
     name = await blocked(faulty, env, tmp_path)
     result = await pkger("operations", "cancel", name, env=env)
+    effect = "it rolls back, or stops if it is an action set, when"
     hints = f"`pkger operations recover {name}` resumes it; `pkger operations watch {name}` shows it"
-    assert (result.code, result.out) == (0, f"operation {name} is blocked: it rolls back when {hints}\n")
+    assert (result.code, result.out) == (0, f"operation {name} is blocked: {effect} {hints}\n")
     assert "blocked" in (await pkger("operations", "show", name, env=env)).out
     faulty.driver.heal()
     recovered = await pkger("operations", "recover", name, env=env)

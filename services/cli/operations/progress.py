@@ -202,7 +202,8 @@ def cancel_effect(effect: operation_pb2.CancelEffect.ValueType, operation_id: st
         case operation_pb2.CANCEL_EFFECT_STOPS:
             return "was asked to stop: running phases end, then deferPhases run"
         case operation_pb2.CANCEL_EFFECT_BLOCKED:
-            return f"is blocked: it stops when `pkger operations recover {operation_id}` resumes it"
+            command = f"`pkger operations recover {operation_id}`"
+            return f"is blocked: it rolls back, or stops if it is an action set, when {command} resumes it"
         case _:
             return "was asked to roll back"
 
