@@ -3,9 +3,13 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pkger.parser.v1 import parser_pb2
 
-from services.core.errors import RequestInvalid, SourceUndecodable
+from parser_svc.definitions import parse_definitions
+from parser_svc.sources import Encoding, Source
+from services.core.errors import PkgerError, RequestInvalid, SourceUndecodable
 from tests.parser.conftest import Parser
 
 BLUEPRINT = """\
@@ -132,3 +136,33 @@ async def test_a_number_that_is_not_finite_is_refused(parser: Parser) -> None:
     [violation] = (await parser.definitions(source(text))).violations
 
     assert (violation.path, violation.code) == ("root[0].spec.data.a", "type-invalid")
+
+
+WORDS = [
+    *("{{", "}}", "{{ phases.a.output.b }}", "- ", ": ", "\n  ", "[", "]", "{", "}", '"', "*a", "&a ", "---\n", "null"),
+    *("1e400", "~", "\t", "if", "args", "retry", "kind", "name", "deferPhase", "from", "Sleep", "\U0001f6f0", "\x01"),
+]
+
+
+@st.composite
+def nearly(draw: st.DrawFn) -> str:
+    """The text of a definition with parts that are replaced, removed or repeated."""
+    text = draw(st.sampled_from([BLUEPRINT, ACTION_SET, f"{BLUEPRINT}---\n{ACTION_SET}"]))
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, len(text)))
+        end = min(len(text), start + draw(st.sampled_from([0, 1, 3, 12])))
+        new = draw(st.sampled_from(WORDS) | st.just("") | st.just(2 * text[start:end]))
+        text = text[:start] + new + text[end:]
+    return text
+
+
+@given(nearly(), st.sampled_from([None, Encoding.YAML, Encoding.JSON]))
+def test_any_text_has_definitions_violations_or_an_error_that_names_it(text: str, encoding: Encoding | None) -> None:
+    try:
+        parsed = parse_definitions([Source("a.yml", text, encoding) if encoding else Source("a.yml", text)])
+    except PkgerError as error:
+        problem = str(error)
+        assert problem.startswith("a.yml")
+    else:
+        assert not (parsed.definitions and parsed.violations)
+        assert all(each.location and each.reason for each in parsed.violations)
