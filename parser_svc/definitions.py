@@ -60,10 +60,11 @@ def parse_definitions(
     raw_objects = [raw for raw in read_sources(sources, bounds, clock) if isinstance(raw, RawObject)]
     outcome = validate([_document(raw) for raw in raw_objects], FUNCTIONS, stored=None)
     unreadable = [(position, fault) for position, raw in enumerate(raw_objects) for fault in _unreadable(raw)]
-    # What follows from a value that cannot be read is no violation of its own.
-    faults = unreadable or [
-        (position, fault) for position, of_one in sorted(outcome.faults.items()) for fault in of_one
-    ]
+    # What is said of the value that stands for one that cannot be read is no violation of its own.
+    said = {(position, fault.pointer) for position, fault in unreadable}
+    of_rules = [(position, fault) for position, of_one in outcome.faults.items() for fault in of_one]
+    others = [each for each in of_rules if (each[0], each[1].pointer) not in said]
+    faults = sorted([*others, *unreadable], key=lambda each: each[0])
     places = Places(sources, raw_objects, pointers_of(faults))
     contributing = {raw.source for raw in raw_objects}
     return ParsedDefinitions(

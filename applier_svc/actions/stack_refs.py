@@ -5,9 +5,7 @@ from pkger.model.v1 import object_pb2
 from applier_svc.actions.call import Call, FunctionError
 from services.actions.definitions import ActionObject
 from services.actions.parameters import StackFacts, StackResource
-from services.actions.phase_reason import PhaseReason
 from services.actions.pinned import stack_of
-from services.actions.snapshots import is_snapshot_id
 from services.core.errors import StackNotFound
 from services.rpc.client import Peer
 from services.rpc.stack_records import read_record
@@ -26,32 +24,14 @@ def stack_argument(call: Call) -> object_pb2.StackRef:
     The stack that a call names: by its argument ``stack``, in the target of the object, or the stack of the object.
 
     Raises:
-        FunctionError: There is neither, or the argument is empty.
+        FunctionError: There is neither.
     """
     name: str | None = call.arguments.get("stack")
-    if name == "":
-        # An empty text often is an option that nobody set; the stack of the object would be the wrong one.
-        problem = "args.stack: is empty; leave it out for the stack of the object"
-        raise FunctionError(problem, PhaseReason.ARGUMENT_INVALID)
     if call.object:
         return stack_ref(call.object, name or "")
     if name is None:
         raise FunctionError("its action has no object; pass stack, or use an action of kind Stack")
     return object_pb2.StackRef(name=name)
-
-
-def snapshot_argument(call: Call) -> str:
-    """
-    The id of the snapshot that a call names.
-
-    Raises:
-        FunctionError: It is none.
-    """
-    snapshot: str = call.arguments["snapshot"]
-    if not is_snapshot_id(snapshot):
-        problem = "args.snapshot: must be the id of a snapshot, `sha256:` and 64 hexadecimal digits"
-        raise FunctionError(f"{problem}; `pkger snapshots list` shows them", PhaseReason.ARGUMENT_INVALID)
-    return snapshot
 
 
 async def read_facts(store: Peer, target: ActionObject | None) -> StackFacts | None:

@@ -4,13 +4,14 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from services.actions.action_sets import LARGEST_ARTIFACT_TEXT
-from services.actions.arguments import EXPECTED, ITEM_TYPES
+from services.actions.arguments import EXPECTED, ITEM_TYPES, NO_STACK_NAME
 from services.actions.definitions import Phase
 from services.actions.durations import parse_duration
 from services.actions.parameters import Parameters, used_phases
 from services.actions.phase_reason import PhaseReason
 from services.actions.reading import listed, path_of
 from services.actions.signatures import Argument, ArgumentForm, ArgumentType, Signature
+from services.actions.snapshots import is_snapshot_id
 from services.actions.templates.errors import OperationError, TemplateError
 from services.actions.templates.rendering import render_template
 from services.actions.templates.template import parse_template
@@ -171,6 +172,10 @@ def _check(argument: Argument, value: Value, pointer: Pointer) -> None:
     _check_type(argument.type, value, pointer)
     if argument.choices and value not in argument.choices:
         raise _invalid(pointer, f"must be one of {listed(argument.choices)}, and is none of them")
+    if argument.form is ArgumentForm.STACK_NAME and not value:
+        raise _invalid(pointer, NO_STACK_NAME)
+    if argument.form is ArgumentForm.SNAPSHOT_ID and not is_snapshot_id(str(value)):
+        raise _invalid(pointer, "must be the id of a snapshot, `sha256:` and 64 hexadecimal digits")
     least, most = argument.minimum, argument.maximum
     size = value if isinstance(value, int) else len(value) if isinstance(value, list | dict) else None
     if size is not None and ((least is not None and size < least) or (most is not None and size > most)):

@@ -26,6 +26,9 @@ from services.kinds.format.fields import Rewrite
 LONGEST_KEY = 1_024
 """Bytes of a key of a storage location, and of a path below a folder."""
 
+NO_STACK_NAME = "is empty; leave it out for the stack of the object"
+"""Why an empty text is no name of a stack."""
+
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SERVER_FUNCTION = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?/[A-Za-z][A-Za-z0-9_]{0,62}")
 
@@ -267,6 +270,8 @@ class _ArgumentCheck(NamedTuple):
         elif is_literal and self.argument.choices and place.value not in self.argument.choices:
             meant = near(place.value, self.argument.choices)
             self._fault(place, f"one of {listed(self.argument.choices)}", Rewrite(meant) if meant else None)
+        elif self.argument.form is ArgumentForm.STACK_NAME and not place.value:
+            self.report.add(place, Code.ARGUMENT_INVALID, NO_STACK_NAME)
         elif self.argument.form in (ArgumentForm.STORAGE_KEY, ArgumentForm.PATH_VALUES):
             self._check_path(place)
 

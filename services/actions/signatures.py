@@ -42,6 +42,12 @@ class ArgumentForm(StrEnum):
     STORAGE_KEY = "storage-key"
     """A key of a storage location: parts with ``/`` between them, relative."""
 
+    STACK_NAME = "stack-name"
+    """The name of a stack; not empty, as an option that nobody set would otherwise be the stack of the object."""
+
+    SNAPSHOT_ID = "snapshot-id"
+    """The id of a snapshot; checked when it is rendered."""
+
     FUNCTION = "function"
     """The name of another function, not a template."""
 
@@ -195,8 +201,8 @@ class SignatureTable:
         return versions.get(max(versions) if version is None else version) if versions else None
 
 
-_SNAPSHOT = Argument("snapshot", ArgumentType.STRING, required=True)
-_STACK = Argument("stack", ArgumentType.STRING)
+_SNAPSHOT = Argument("snapshot", ArgumentType.STRING, required=True, form=ArgumentForm.SNAPSHOT_ID)
+_STACK = Argument("stack", ArgumentType.STRING, form=ArgumentForm.STACK_NAME)
 """The stack of the object unless it is passed."""
 
 FUNCTIONS = SignatureTable(

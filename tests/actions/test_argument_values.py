@@ -40,6 +40,7 @@ from tests.actions.functions import LATER_FUNCTIONS
 from tests.strategies import json_values
 
 OPERATION = "0123456789abcdef"
+SNAPSHOT = f"sha256:{'ab' * 32}"
 TOKEN = SecretSource(SecretPlace.VARIABLE, "TOKEN")
 KEY = SecretSource(SecretPlace.REQUEST)
 
@@ -49,7 +50,7 @@ RUN = PinnedAction(
     Action((Phase("export", "ExportStack"),)),
     ActionObject(STACK, "prod", platform="embedded", org="default"),
     options={"tag": "night", "count": "12"},
-    artifacts={"stackBackup": {"snapshot": "sha256:ab"}},
+    artifacts={"stackBackup": {"snapshot": SNAPSHOT}},
     config_maps={"names": {"stack": "edge"}},
     secrets={"slack": {"token": TOKEN, "key": KEY}, "pg": {"password": TOKEN}},
 )
@@ -93,7 +94,7 @@ def test_the_parameters_of_an_action() -> None:
         "object": {"kind": "Stack", "name": "prod", "target": {"platform": "embedded", "org": "default"}},
         "options": {"tag": "night", "count": "12"},
         "configMaps": {"names": {"stack": "edge"}},
-        "artifacts": {"stackBackup": {"snapshot": "sha256:ab"}},
+        "artifacts": {"stackBackup": {"snapshot": SNAPSHOT}},
         "phases": {"export": {"output": OUTPUTS["export"]}},
         "stack": {
             "id": "0a",
@@ -175,7 +176,7 @@ def test_arguments_are_rendered_and_have_their_defaults() -> None:
         secrets={"slack-token": "{{ secrets.slack.token }}"},
     )
     assert restore == {
-        "snapshot": "sha256:ab",
+        "snapshot": SNAPSHOT,
         "stack": "edge-copy",
         "prune": True,
         "secrets": {"slack-token": SECRET},
@@ -388,3 +389,18 @@ def test_an_artifact_is_rendered_when_all_phases_that_it_uses_have_ended() -> No
     assert not is_renderable(templates, ["x"])
     assert is_renderable(templates, ["x", "y", "z"])
     assert is_renderable({"a": "{{ time }}"}, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("stack", "args.stack: is empty; leave it out for the stack of the object"),
+        ("snapshot", "args.snapshot: must be the id of a snapshot"),
+    ],
+)
+def test_an_empty_text_names_no_stack_and_no_snapshot(name: str, problem: str) -> None:
+    arguments = {"snapshot": SNAPSHOT, name: "{{ default(options.nothing, '') }}"}
+
+    with pytest.raises(RenderingError, match=re.escape(problem)) as caught:
+        rendered(function("RestoreStack"), **arguments)
+    assert caught.value.reason is PhaseReason.ARGUMENT_INVALID

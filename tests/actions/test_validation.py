@@ -399,3 +399,20 @@ def test_the_functions_of_the_product() -> None:
         'root[0].spec.actions.all.phases[4].func: there is no function "KubeTask"; functions: DeleteSnapshot, '
         "ExportStack, RestoreStack, Sleep, VerifySnapshot (pkger functions)"
     ]
+
+
+def test_an_empty_literal_names_no_stack() -> None:
+    phase = {"name": "p", "func": "ExportStack", "args": {"stack": ""}}
+    document = {
+        "apiVersion": "pkger/v1",
+        "kind": "Blueprint",
+        "metadata": {"name": "b"},
+        "spec": {"actions": {"a": {"phases": [phase]}}},
+    }
+
+    [fault] = validate([document], FUNCTIONS).faults[0]
+
+    assert (fault.path, fault.reason) == (
+        "spec.actions.a.phases[0].args.stack",
+        "is empty; leave it out for the stack of the object",
+    )

@@ -130,12 +130,17 @@ async def test_a_request_needs_a_source(parser: Parser) -> None:
         await parser.definitions()
 
 
-async def test_a_number_that_is_not_finite_is_refused(parser: Parser) -> None:
-    text = "{apiVersion: pkger/v1, kind: ConfigMap, metadata: {name: c}, spec: {data: {a: .inf, b: ok}}}"
+async def test_a_number_that_is_not_finite_is_refused_with_all_other_violations(parser: Parser) -> None:
+    phases = "[{name: s, func: Sleep, args: {duration: .inf}}]"
+    spec = f"{{actions: {{a: {{phases: {phases}}}}}}}"
+    text = f"{{apiVersion: pkger/v1, kind: Blueprint, metadata: {{name: B}}, spec: {spec}}}"
 
-    [violation] = (await parser.definitions(source(text))).violations
+    violations = (await parser.definitions(source(text))).violations
 
-    assert (violation.path, violation.code) == ("root[0].spec.data.a", "type-invalid")
+    assert [(each.path, each.code) for each in violations] == [
+        ("root[0].metadata.name", "name-invalid"),
+        ("root[0].spec.actions.a.phases[0].args.duration", "type-invalid"),
+    ]
 
 
 WORDS = [

@@ -7,7 +7,6 @@ from pkger.stack.v1 import snapshot_pb2
 from pkger.stack.v1.snapshot_pb2_grpc import SnapshotServiceStub
 
 from applier_svc.actions.call import Call
-from applier_svc.actions.stack_refs import snapshot_argument
 from services.core.errors import SnapshotNotFound
 
 
@@ -18,7 +17,7 @@ async def delete_snapshot(call: Call) -> Mapping[str, Any]:
     A call that runs again after an interruption finds what the first one deleted, under the name of the action set.
     """
     store = call.services.stack
-    stub, snapshot = SnapshotServiceStub(store.channel), snapshot_argument(call)
+    stub, snapshot = SnapshotServiceStub(store.channel), call.arguments["snapshot"]
     delete = snapshot_pb2.DeleteSnapshotRequest(id=snapshot, author=call.action_set)
     try:
         is_deleted = (await store.call(stub.DeleteSnapshot, delete)).is_deleted

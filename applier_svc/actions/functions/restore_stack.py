@@ -10,7 +10,7 @@ from pkger.planner.v1 import planner_pb2
 
 from applier_svc.actions.call import Call, FunctionError
 from applier_svc.actions.children import child_outcome
-from applier_svc.actions.stack_refs import snapshot_argument, stack_argument
+from applier_svc.actions.stack_refs import stack_argument
 from applier_svc.execution.secrets import Secrets
 from applier_svc.operation.requests import OperationRequest
 from services.actions.snapshots import SnapshotStack
@@ -28,7 +28,7 @@ async def restore_stack(call: Call) -> Mapping[str, Any]:
         PkgerError: The snapshot cannot be used, or the operation could not begin.
     """
     arguments = call.arguments
-    snapshot_id = snapshot_argument(call)
+    snapshot_id = call.arguments["snapshot"]
     snapshot = await read_snapshot(call.services.stack, snapshot_id)
     if snapshot.manifest.stack is None:
         raise FunctionError(f"snapshot {snapshot_id} is not of a stack")

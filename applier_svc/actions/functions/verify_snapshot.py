@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from applier_svc.actions.call import Call
-from applier_svc.actions.stack_refs import snapshot_argument
 from services.rpc.snapshot_reading import read_snapshot
 
 
 async def verify_snapshot(call: Call) -> Mapping[str, Any]:
     """Check the digests of a snapshot; the outputs say what was read."""
-    snapshot = await read_snapshot(call.services.stack, snapshot_argument(call))
+    snapshot = await read_snapshot(call.services.stack, call.arguments["snapshot"])
     return {"bytes": snapshot.size, "objects": snapshot.manifest.objects, "parts": snapshot.part_count}
